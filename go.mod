@@ -1,0 +1,3 @@
+module github.com/mcp-refit/mcp-refit
+
+go 1.26
