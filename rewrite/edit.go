@@ -1,0 +1,91 @@
+package rewrite
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Edits collects changes to one message, to be made in one copy. Offsets are
+// always those of the message as it came, so edits may be added in any order;
+// they must not overlap, save that what stands inside a removed or replaced
+// span is lost with it. The zero value holds no edit.
+type Edits struct {
+	list []edit
+}
+
+type edit struct {
+	at   Span
+	with []byte
+	drop bool // a member or element: its comma goes with it
+}
+
+// Len is the number of edits.
+func (e *Edits) Len() int { return len(e.list) }
+
+// Replace puts other bytes in the place of a value.
+func (e *Edits) Replace(at Span, with []byte) { e.list = append(e.list, edit{at: at, with: with}) }
+
+// Remove takes out a member of an object or an element of an array, with the
+// comma that belongs to it.
+func (e *Edits) Remove(at Span) { e.list = append(e.list, edit{at: at, drop: true}) }
+
+// Insert adds bytes before the byte at that offset. Nothing is mended: whoever
+// inserts a member brings its comma.
+func (e *Edits) Insert(at int, with []byte) { e.Replace(Span{at, at}, with) }
+
+// Prepend adds a member before the first one of the object at obj.
+func (e *Edits) Prepend(raw []byte, obj Span, member []byte) {
+	sc := scanner{b: raw}
+	with := append([]byte(nil), member...)
+	if raw[sc.space(obj.Start+1)] != '}' {
+		with = append(with, ',')
+	}
+	e.Insert(obj.Start+1, with)
+}
+
+// Apply returns the message with all edits made, in one copy: what stands
+// outside of them is the same bytes. Without edits it is the same slice.
+func (e *Edits) Apply(raw []byte) []byte {
+	if len(e.list) == 0 {
+		return raw
+	}
+	size := len(raw)
+	for _, d := range e.list {
+		size += len(d.with)
+	}
+	slices.SortStableFunc(e.list, func(a, b edit) int {
+		return cmp.Or(cmp.Compare(a.at.Start, b.at.Start), cmp.Compare(b.at.End, a.at.End))
+	})
+	out := make([]byte, 0, size)
+	from := 0
+	for _, d := range e.list {
+		if d.at.Start < from {
+			continue // inside of what an edit before it took
+		}
+		out = append(out, raw[from:d.at.Start]...)
+		out = append(out, d.with...)
+		from = d.at.End
+		if d.drop {
+			out, from = mendComma(out, raw, from)
+		}
+	}
+	return append(out, raw[from:]...)
+}
+
+// mendComma takes out the comma of a removed member: the one behind it, or the
+// one before it where it was the last.
+func mendComma(out, raw []byte, from int) ([]byte, int) {
+	sc := scanner{b: raw}
+	i := sc.space(from)
+	if i < len(raw) && raw[i] == ',' {
+		return out, sc.space(i + 1)
+	}
+	n := len(out)
+	for n > 0 && (out[n-1] == ' ' || out[n-1] == '\n' || out[n-1] == '\t' || out[n-1] == '\r') {
+		n--
+	}
+	if n > 0 && out[n-1] == ',' {
+		return out[:n-1], from
+	}
+	return out, from
+}

@@ -1,0 +1,100 @@
+package rewrite
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Keys is a set of the object keys that a message holds, at whatever depth,
+// of those that can bring work for us. A message without any is passed on
+// without a closer look.
+type Keys uint16
+
+// The keys that Scan notes. KeyOdd stands for any key written with an escape:
+// it may be any of the others, so it asks for a closer look too.
+const (
+	KeyIcons Keys = 1 << iota
+	KeyWebsiteURL
+	KeyInputRequests
+	KeyInputResponses
+	KeyRequestState
+	KeyRequestedSchema
+	KeyProtocolVersion // io.modelcontextprotocol/protocolVersion, in a modern request's _meta
+	KeyOdd
+)
+
+// noted lists the keys of ours, folded, by the bit that stands for each.
+var noted = [...]struct {
+	bit    Keys
+	folded string
+}{
+	{KeyIcons, "icons"},
+	{KeyWebsiteURL, "websiteurl"},
+	{KeyInputRequests, "inputrequests"},
+	{KeyInputResponses, "inputresponses"},
+	{KeyRequestState, "requeststate"},
+	{KeyRequestedSchema, "requestedschema"},
+	{KeyProtocolVersion, "io.modelcontextprotocol/protocolversion"},
+}
+
+// keyOf says which of our keys the raw text of a key is, in any case.
+func keyOf(raw []byte, escaped bool) Keys {
+	if escaped {
+		return KeyOdd
+	}
+	if len(raw) < len("icons") {
+		return 0
+	}
+	switch raw[0] | 0x20 {
+	case 'i', 'r', 'w':
+	default:
+		return 0
+	}
+	for i := range noted {
+		if foldEqual(raw, noted[i].folded) {
+			return noted[i].bit
+		}
+	}
+	return 0
+}
+
+// Fold maps a key to the form in which encoding/json compares keys: without
+// regard to case, U+017F (long s) as s and U+212A (Kelvin sign) as k. Peers
+// that decode that way read "Icons" as "icons", so at the places that we judge
+// two keys of the same fold are the same member written twice.
+func Fold(key string) string {
+	for i := 0; i < len(key); i++ {
+		if c := key[i]; c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
+			return strings.Map(foldRune, key)
+		}
+	}
+	return key
+}
+
+func foldRune(r rune) rune {
+	switch {
+	case r >= 'A' && r <= 'Z':
+		return r + 'a' - 'A'
+	case r == '\u017f':
+		return 's'
+	case r == '\u212a':
+		return 'k'
+	}
+	return r
+}
+
+// foldEqual reports whether the raw text of a key folds to the given one.
+func foldEqual(raw []byte, folded string) bool {
+	i := 0
+	for len(raw) > 0 {
+		r, n := rune(raw[0]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(raw)
+		}
+		if i >= len(folded) || foldRune(r) != rune(folded[i]) {
+			return false
+		}
+		raw, i = raw[n:], i+1
+	}
+	return i == len(folded)
+}

@@ -1,0 +1,158 @@
+package rewrite
+
+import (
+	"encoding/json"
+	"iter"
+	"unicode/utf8"
+)
+
+// A Span is a half-open range of byte offsets in a message.
+type Span struct{ Start, End int }
+
+// Of returns the bytes of raw that the span covers.
+func (s Span) Of(raw []byte) []byte { return raw[s.Start:s.End] }
+
+// Empty reports whether the span covers nothing, which stands for "not there".
+func (s Span) Empty() bool { return s.End <= s.Start }
+
+// A Member is one member of an object in a message.
+type Member struct {
+	Key   string // decoded
+	At    Span   // the whole member, from the key's opening quote to the value's end
+	Value Span
+}
+
+// Members walks the members of the object that stands at s, in order,
+// duplicates included. It yields nothing if there is no object at s. The text
+// must have been checked by [Scan] (or be a part of one that was).
+func Members(raw []byte, s Span) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		if s.Empty() || raw[s.Start] != '{' {
+			return
+		}
+		sc := scanner{b: raw[:s.End]}
+		for i := sc.space(s.Start + 1); i < s.End && raw[i] == '"'; {
+			keyEnd, escaped, err := sc.str(i + 1)
+			if err != nil {
+				return
+			}
+			at := sc.space(sc.space(keyEnd) + 1)
+			if at >= s.End {
+				return
+			}
+			end := sc.skip(at)
+			if !yield(Member{decodeKey(raw[i:keyEnd], escaped), Span{i, end}, Span{at, end}}) {
+				return
+			}
+			if i = sc.space(end); i < s.End && raw[i] == ',' {
+				i = sc.space(i + 1)
+			}
+		}
+	}
+}
+
+// Elements walks the elements of the array that stands at s, in order. It
+// yields nothing if there is no array at s. The text must have been checked,
+// as for [Members].
+func Elements(raw []byte, s Span) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		if s.Empty() || raw[s.Start] != '[' {
+			return
+		}
+		sc := scanner{b: raw[:s.End]}
+		for i := sc.space(s.Start + 1); i < s.End && raw[i] != ']'; {
+			end := sc.skip(i)
+			if end <= i || !yield(Span{i, end}) {
+				return
+			}
+			if i = sc.space(end); i < s.End && raw[i] == ',' {
+				i = sc.space(i + 1)
+			}
+		}
+	}
+}
+
+// Get returns the member of that exact name in the object at s. Of duplicates
+// it is the last one, as JavaScript and encoding/json read them.
+func Get(raw []byte, s Span, name string) (Member, bool) {
+	var found Member
+	ok := false
+	for m := range Members(raw, s) {
+		if m.Key == name {
+			found, ok = m, true
+		}
+	}
+	return found, ok
+}
+
+// Lookup follows exact names from the object at s inwards.
+func Lookup(raw []byte, s Span, names ...string) (Span, bool) {
+	for _, n := range names {
+		m, ok := Get(raw, s, n)
+		if !ok {
+			return Span{}, false
+		}
+		s = m.Value
+	}
+	return s, true
+}
+
+// String decodes the JSON string at s. Escapes that stand for no character
+// (a lone surrogate) become U+FFFD, as in encoding/json.
+func String(raw []byte, s Span) (string, bool) {
+	if s.Empty() || raw[s.Start] != '"' {
+		return "", false
+	}
+	text := s.Of(raw)
+	for _, c := range text {
+		if c == '\\' || c >= utf8.RuneSelf {
+			var v string
+			err := json.Unmarshal(text, &v)
+			return v, err == nil
+		}
+	}
+	return string(text[1 : len(text)-1]), true
+}
+
+func decodeKey(quoted []byte, escaped bool) string {
+	if !escaped {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	k, _ := String(quoted, Span{0, len(quoted)})
+	return k
+}
+
+// skip returns the end of the value at i in a text that was checked before.
+func (s *scanner) skip(i int) int {
+	b, depth := s.b, 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			end, _, err := s.str(i + 1)
+			if err != nil {
+				return len(b)
+			}
+			i = end
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ' ', '\t', '\r', '\n', ',', ':':
+			i++
+			continue
+		default:
+			for i < len(b) && !delimits[b[i]] {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// delimits marks the bytes that end a number or literal.
+var delimits = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true, '}': true, ']': true, '{': true, '[': true, '"': true}
