@@ -54,7 +54,13 @@ func (e *Edits) Apply(raw []byte) []byte {
 		size += len(d.with)
 	}
 	slices.SortStableFunc(e.list, func(a, b edit) int {
-		return cmp.Or(cmp.Compare(a.at.Start, b.at.Start), cmp.Compare(b.at.End, a.at.End))
+		if a.at.Start != b.at.Start {
+			return cmp.Compare(a.at.Start, b.at.Start)
+		}
+		if a.at.Empty() != b.at.Empty() { // what is inserted stands before what goes
+			return cmp.Compare(a.at.End, b.at.End)
+		}
+		return cmp.Compare(b.at.End, a.at.End)
 	})
 	out := make([]byte, 0, size)
 	from := 0

@@ -19,9 +19,9 @@ func TestEditsRemove(t *testing.T) {
 	}{
 		{"first", []Span{at["a"]}, `{ "b":[1, 2,3] ,"c":{} }`},
 		{"middle", []Span{at["b"]}, `{ "a":1 , "c":{} }`},
-		{"last", []Span{at["c"]}, `{ "a":1 , "b":[1, 2,3] }`},
-		{"last two", []Span{at["c"], at["b"]}, `{ "a":1 }`},
-		{"first and last", []Span{at["a"], at["c"]}, `{ "b":[1, 2,3] }`},
+		{"last", []Span{at["c"]}, `{ "a":1 , "b":[1, 2,3]  }`},
+		{"last two", []Span{at["c"], at["b"]}, `{ "a":1  }`},
+		{"first and last", []Span{at["a"], at["c"]}, `{ "b":[1, 2,3]  }`},
 		{"all", []Span{at["a"], at["b"], at["c"]}, `{  }`},
 		{"elements", []Span{elems[0], elems[2]}, `{ "a":1 , "b":[2] ,"c":{} }`},
 		{"inside a removed one", []Span{elems[0], at["b"]}, `{ "a":1 , "c":{} }`},
