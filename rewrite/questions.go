@@ -1,0 +1,153 @@
+package rewrite
+
+// A Question is one elicitation in a message: the params of a request
+// elicitation/create, or of one that a modern result carries in inputRequests.
+type Question struct {
+	Key    string // its key in inputRequests; empty for a request of its own
+	Path   string // of the params, such as result.inputRequests.pick.params
+	Params Span
+
+	// The values of the params' members, each empty if there is none. Of
+	// duplicates it is the last.
+	Mode, Message, Schema, URL, Task Span
+
+	Entry Span // the member of inputRequests; empty for a request of its own
+}
+
+// Modes of an elicitation. One that is absent means form.
+const (
+	ModeForm = "form"
+	ModeURL  = "url"
+)
+
+// ModeOf returns the question's mode: form where it is absent or null, and
+// otherwise what it says, or "?" if that is not a string.
+func (q Question) ModeOf(raw []byte) string {
+	if q.Mode.Empty() || raw[q.Mode.Start] == 'n' {
+		return ModeForm
+	}
+	if m, ok := String(raw, q.Mode); ok {
+		return m
+	}
+	return "?"
+}
+
+// Questions are the elicitations of one message.
+type Questions struct {
+	List  []Question
+	State Member // requestState, beside inputRequests
+	In    Span   // the object that carries inputRequests; empty for a request
+
+	// Surplus lists the members that another reader could take for those
+	// above: duplicates and names in another case. A message that has any is
+	// to be passed on without them.
+	Surplus []Span
+}
+
+// FindQuestions finds the elicitations that a message to the client asks.
+func FindQuestions(raw []byte, env Envelope) Questions {
+	var q Questions
+	switch {
+	case env.Kind == KindRequest && env.Method == "elicitation/create":
+		one := Question{Path: "params", Params: env.Params}
+		q.params(raw, &one)
+		q.List = append(q.List, one)
+	case env.Kind == KindResult:
+		q.inputRequests(raw, env.Result, "result")
+	case env.Kind == KindNotification && env.Method == "notifications/tasks":
+		q.inputRequests(raw, env.Params, "params")
+	}
+	return q
+}
+
+func (q *Questions) inputRequests(raw []byte, in Span, path string) {
+	m := unique(raw, in, &q.Surplus, "inputRequests", "requestState")
+	if m[0].Value.Empty() || raw[m[0].Value.Start] != '{' {
+		return
+	}
+	q.In, q.State = in, m[1]
+	last := map[string]int{}
+	for e := range Members(raw, m[0].Value) {
+		one := q.entry(raw, e, path+".inputRequests."+e.Key)
+		if i, twice := last[e.Key]; twice {
+			q.Surplus = append(q.Surplus, q.List[i].Entry)
+			q.List[i] = one
+			continue
+		}
+		last[e.Key] = len(q.List)
+		q.List = append(q.List, one)
+	}
+	elicitations := q.List[:0]
+	for _, one := range q.List {
+		if !one.Params.Empty() {
+			elicitations = append(elicitations, one)
+		}
+	}
+	q.List = elicitations
+}
+
+// entry reads one member of inputRequests. Its Params are empty if it is no elicitation.
+func (q *Questions) entry(raw []byte, e Member, path string) Question {
+	one := Question{Key: e.Key, Entry: e.At, Path: path + ".params"}
+	m := unique(raw, e.Value, &q.Surplus, "method", "params")
+	method, _ := String(raw, m[0].Value)
+	if method != "elicitation/create" || m[1].Value.Empty() || raw[m[1].Value.Start] != '{' {
+		return one
+	}
+	one.Params = m[1].Value
+	q.params(raw, &one)
+	return one
+}
+
+func (q *Questions) params(raw []byte, one *Question) {
+	m := unique(raw, one.Params, &q.Surplus, "mode", "message", "requestedSchema", "url", "task")
+	one.Mode, one.Message, one.Schema, one.URL, one.Task = m[0].Value, m[1].Value, m[2].Value, m[3].Value, m[4].Value
+}
+
+// unique finds the members of those names in an object, the last of each, and
+// adds to surplus the others of the same fold.
+func unique(raw []byte, obj Span, surplus *[]Span, names ...string) []Member {
+	found := make([]Member, len(names))
+	for m := range Members(raw, obj) {
+		for i, n := range names {
+			if len(m.Key) < len(n) || Fold(m.Key) != Fold(n) {
+				continue
+			}
+			if m.Key != n {
+				*surplus = append(*surplus, m.At)
+				continue
+			}
+			if !found[i].At.Empty() {
+				*surplus = append(*surplus, found[i].At)
+			}
+			found[i] = m
+		}
+	}
+	return found
+}
+
+// Answers are the input responses of one modern request to the server.
+type Answers struct {
+	Responses Member   // inputResponses of params
+	State     Member   // requestState of params
+	List      []Member // one a key, the last of each
+	Surplus   []Span   // as in Questions
+}
+
+// FindAnswers finds the input responses and the state in a request's params.
+func FindAnswers(raw []byte, env Envelope) Answers {
+	var a Answers
+	m := unique(raw, env.Params, &a.Surplus, "inputResponses", "requestState")
+	a.Responses, a.State = m[0], m[1]
+	last := map[string]int{}
+	for e := range Members(raw, a.Responses.Value) {
+		if i, twice := last[e.Key]; twice {
+			a.Surplus = append(a.Surplus, a.List[i].At)
+			a.List[i] = e
+			continue
+		}
+		last[e.Key] = len(a.List)
+		a.List = append(a.List, e)
+	}
+	return a
+}
