@@ -1,0 +1,5 @@
+//go:build !unix
+
+package icon
+
+func limitCPU(uint32) {} // the parent's clock holds
