@@ -27,26 +27,33 @@ type Member struct {
 // must have been checked by [Scan] (or be a part of one that was).
 func Members(raw []byte, s Span) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
-		if s.Empty() || raw[s.Start] != '{' {
+		walkMembers(raw, s, func(key, value Span, escaped bool) bool {
+			return yield(Member{decodeKey(key.Of(raw), escaped), Span{key.Start, value.End}, value})
+		})
+	}
+}
+
+// walkMembers is [Members] with the keys as they stand, in their quotes.
+func walkMembers(raw []byte, s Span, yield func(key, value Span, escaped bool) bool) {
+	if s.Empty() || raw[s.Start] != '{' {
+		return
+	}
+	sc := scanner{b: raw[:s.End]}
+	for i := sc.space(s.Start + 1); i < s.End && raw[i] == '"'; {
+		keyEnd, escaped, err := sc.str(i + 1)
+		if err != nil {
 			return
 		}
-		sc := scanner{b: raw[:s.End]}
-		for i := sc.space(s.Start + 1); i < s.End && raw[i] == '"'; {
-			keyEnd, escaped, err := sc.str(i + 1)
-			if err != nil {
-				return
-			}
-			at := sc.space(sc.space(keyEnd) + 1)
-			if at >= s.End {
-				return
-			}
-			end := sc.skip(at)
-			if !yield(Member{decodeKey(raw[i:keyEnd], escaped), Span{i, end}, Span{at, end}}) {
-				return
-			}
-			if i = sc.space(end); i < s.End && raw[i] == ',' {
-				i = sc.space(i + 1)
-			}
+		at := sc.space(sc.space(keyEnd) + 1)
+		if at >= s.End {
+			return
+		}
+		end := sc.skip(at)
+		if !yield(Span{i, keyEnd}, Span{at, end}, escaped) {
+			return
+		}
+		if i = sc.space(end); i < s.End && raw[i] == ',' {
+			i = sc.space(i + 1)
 		}
 	}
 }

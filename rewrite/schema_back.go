@@ -1,0 +1,86 @@
+package rewrite
+
+// A wayBack is how the answer to one property becomes the server's own.
+type wayBack struct {
+	key    []byte            // the property's name as the schema wrote it, in its quotes
+	name   string            // the same, decoded
+	values map[string][]byte // by option as the client saw it: the server's own text
+	list   bool              // the answer is a list of options
+	null   bool              // null if the client left the field out
+}
+
+// Restore maps the content of a client's answer, a JSON object, to the types
+// that the server asked for: options shown as strings become numbers and
+// booleans again, with the digits that the server wrote, and a field that the
+// server requires and that may be null gets null if it was left out. What does
+// not match an option stays as it is. All else keeps its bytes; with nothing
+// to do it is the same slice.
+func (f Form) Restore(content []byte) []byte {
+	if len(f.back) == 0 {
+		return content
+	}
+	sc := scanner{b: content}
+	start := sc.space(0)
+	if start >= len(content) || content[start] != '{' {
+		return content
+	}
+	object := Span{start, sc.skip(start)}
+	at := make(map[string]int, len(f.back))
+	for i := range f.back {
+		at[f.back[i].name] = i
+	}
+	var e Edits
+	answers := make([]Member, len(f.back))
+	var earlier []Member
+	empty := true
+	for m := range Members(content, object) {
+		empty = false
+		if i, ok := at[m.Key]; ok {
+			if !answers[i].At.Empty() {
+				earlier = append(earlier, answers[i])
+			}
+			answers[i] = m
+		}
+	}
+	var nulls []byte
+	for i := range f.back {
+		b := &f.back[i]
+		switch {
+		case !answers[i].At.Empty():
+			b.restore(content, answers[i].Value, &e)
+		case b.null:
+			if !empty || nulls != nil {
+				nulls = append(nulls, ',')
+			}
+			nulls = append(append(nulls, b.key...), `:null`...)
+		}
+	}
+	if nulls != nil {
+		e.Insert(object.End-1, nulls)
+	}
+	if e.Len() > 0 {
+		for _, m := range earlier { // a reader that takes the first must not see another answer
+			e.Remove(m.At)
+		}
+	}
+	return e.Apply(content)
+}
+
+// restore makes the edits to one answer.
+func (b *wayBack) restore(content []byte, at Span, e *Edits) {
+	if b.list {
+		for s := range Elements(content, at) {
+			b.restoreOption(content, s, e)
+		}
+		return
+	}
+	b.restoreOption(content, at, e)
+}
+
+func (b *wayBack) restoreOption(content []byte, at Span, e *Edits) {
+	if option, ok := String(content, at); ok {
+		if value, ok := b.values[option]; ok {
+			e.Replace(at, value)
+		}
+	}
+}
