@@ -3,6 +3,7 @@ module github.com/mcp-refit/mcp-refit
 go 1.26.0
 
 require (
+	github.com/goccy/go-yaml v1.19.2
 	github.com/miekg/dns v1.1.73
 	go.uber.org/goleak v1.3.0
 	golang.org/x/image v0.48.0

@@ -70,28 +70,42 @@ const (
 
 // IconsConfig is what becomes of icons; NewIcons compiles it.
 type IconsConfig struct {
-	Default   Verdict     `yaml:"default" flag:"icons" default:"strip" values:"strip|inline|keep" doc:"What becomes of an icon on a host that no rule names."`
-	Rules     []IconRule  `yaml:"rules" doc:"Rules by host, tried in order; the first that names the host decides."`
-	Private   bool        `yaml:"private" flag:"icon-private" default:"false" doc:"Let the fetcher reach private addresses (tests, intranets)."`
-	AllowHTTP bool        `yaml:"allow-http" default:"false" doc:"Let icons be on http URLs, which anyone on the way can change; https and data: only without it."`
-	Client    bool        `yaml:"client" default:"false" doc:"Judge the icons and websiteUrl that the client sends to the server, too."`
-	Edge      Count       `yaml:"edge" default:"64" min:"8" max:"128" doc:"The longest edge of an inlined icon, in pixels."`
-	Deadline  Duration    `yaml:"deadline" default:"500ms" min:"1ms" max:"30s" doc:"How long a message waits for its icons before it goes out without those that are missing."`
-	Budget    IconBudget  `yaml:"budget" doc:"Bounds on inlined icons, as the bytes of their data: URIs."`
-	MaxFetch  Size        `yaml:"max-fetch" default:"256KiB" min:"1KiB" max:"16MiB" doc:"The largest file that is fetched or decoded; a longer one is dropped, not cut."`
-	Cache     CacheConfig `yaml:"cache" doc:"The cache of fetched icons."`
+	Default   Verdict      `yaml:"default" flag:"icons" default:"strip" values:"strip|inline|keep" doc:"What becomes of an icon on a host that no rule names."`
+	Rules     []IconRule   `yaml:"rules" doc:"Rules by host, tried in order; the first that names the host decides."`
+	Private   bool         `yaml:"private" flag:"icon-private" default:"false" doc:"Let the fetcher reach private addresses (tests, intranets)."`
+	AllowHTTP bool         `yaml:"allow-http" default:"false" doc:"Let icons be on http URLs, which anyone on the way can change; https and data: only without it."`
+	Client    bool         `yaml:"client" default:"false" doc:"Judge the icons and websiteUrl that the client sends to the server, too."`
+	Edge      Count        `yaml:"edge" default:"64" min:"8" max:"128" doc:"The longest edge of an inlined icon, in pixels."`
+	Deadline  Duration     `yaml:"deadline" default:"500ms" min:"1ms" max:"30s" doc:"How long a message waits for its icons before it goes out without those that are missing."`
+	Budget    IconBudget   `yaml:"budget" doc:"Bounds on inlined icons, as the bytes of their data: URIs."`
+	Fetch     FetchConfig  `yaml:"fetch" doc:"Bounds on fetching an icon."`
+	Worker    WorkerConfig `yaml:"worker" doc:"Bounds on the processes that decode icons."`
+	Cache     CacheConfig  `yaml:"cache" doc:"The cache of fetched icons."`
 }
 
 // IconBudget bounds what inlined icons add to messages.
 type IconBudget struct {
-	PerIcon    Size `yaml:"per-icon" default:"24KiB" min:"256B" off:"yes" doc:"The most that one icon may take; a larger one is scaled down, then stripped."`
+	PerIcon    Size `yaml:"per-icon" default:"24KiB" min:"256B" doc:"The most that one icon may take; a larger one is scaled down, then stripped."`
 	PerMessage Size `yaml:"per-message" default:"256KiB" min:"256B" off:"yes" doc:"The most that all icons of one message may take together; the largest are scaled down first, then stripped."`
+}
+
+// FetchConfig bounds a fetch.
+type FetchConfig struct {
+	MaxSize Size     `yaml:"max-size" default:"256KiB" min:"1KiB" max:"1MiB" doc:"The largest file that is fetched or decoded; a longer one is dropped, not cut."`
+	Timeout Duration `yaml:"timeout" default:"5s" min:"100ms" max:"1m" doc:"How long a fetch may take in all, redirects included."`
+}
+
+// WorkerConfig bounds the worker processes.
+type WorkerConfig struct {
+	Processes Count    `yaml:"processes" default:"2" min:"1" max:"64" doc:"Worker processes at a time."`
+	Memory    Size     `yaml:"memory" default:"128MiB" min:"32MiB" doc:"The memory that a worker may hold."`
+	Timeout   Duration `yaml:"timeout" default:"3s" min:"100ms" max:"1m" doc:"How long one icon may take to decode."`
 }
 
 // CacheConfig bounds the icon cache.
 type CacheConfig struct {
-	MaxSize Size     `yaml:"max-size" default:"16MiB" min:"64KiB" doc:"The most memory that cached icons take."`
-	MinTTL  Duration `yaml:"min-ttl" default:"5m" min:"1s" doc:"The least time for which an icon is reused, whatever its host says."`
+	MaxSize Size     `yaml:"max-size" default:"8MiB" min:"64KiB" doc:"The most memory that cached icons take."`
+	MinTTL  Duration `yaml:"min-ttl" default:"1m" min:"1s" doc:"The least time for which an icon is reused, whatever its host says."`
 	MaxTTL  Duration `yaml:"max-ttl" default:"24h" min:"1s" doc:"The longest time for which an icon is reused, whatever its host says."`
 }
 

@@ -4,7 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -137,7 +137,7 @@ func typeName(t reflect.Type, f *Field) string {
 // setText reads a value as the file or a flag writes it; to a list it
 // appends.
 func (f *Field) setText(v reflect.Value, text string) error {
-	if f.Values != nil && !contains(f.Values, text) {
+	if f.Values != nil && !slices.Contains(f.Values, text) {
 		return fmt.Errorf("%q is none of %s%s", text, strings.Join(f.Values, ", "), suggest(text, f.Values))
 	}
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
@@ -148,11 +148,10 @@ func (f *Field) setText(v reflect.Value, text string) error {
 	}
 	switch v.Kind() {
 	case reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
+		if text != "true" && text != "false" {
 			return fmt.Errorf("%q is neither true nor false", text)
 		}
-		v.SetBool(b)
+		v.SetBool(text == "true")
 	case reflect.String:
 		if err := f.checkString(text); err != nil {
 			return err
@@ -220,15 +219,6 @@ func (f *Field) checkString(s string) error {
 		}
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // text is the value as the file would write it; of a list it is not used.

@@ -112,7 +112,7 @@ func NewIcons(c IconsConfig) (*Icons, error) {
 	return i, nil
 }
 
-func (i *Icons) add(p pattern, https bool, n int) {
+func (i *Icons) add(p hostPattern, https bool, n int) {
 	e := endpoint{p.host, p.port, https}
 	if e.port == 0 {
 		e.port = ownPort(https)

@@ -49,3 +49,6 @@ func (p provenance) clone() provenance {
 	p.flags = append([]flagSetting(nil), p.flags...)
 	return p
 }
+
+// Source is where the rule is written.
+func (r *IconRule) Source() Source { return r.source }

@@ -16,7 +16,7 @@ type IconRule struct {
 	// one ("*.example.com", which is not the apex), or "self", the server's
 	// own origin over HTTP. It means the scheme's own port unless it names
 	// another ("localhost:8443").
-	Host string `yaml:"host" doc:"A host name, \\*.example.com for any subdomain and not the apex, or self; port 443 unless it names one." type:"host"`
+	Host string `yaml:"host" doc:"A host name, *.example.com for any subdomain and not the apex, or self; port 443 unless it names one." type:"host"`
 
 	// Action is what becomes of the icons there.
 	Action Verdict `yaml:"action" values:"strip|inline|keep" doc:"What becomes of the icons there."`
@@ -24,8 +24,8 @@ type IconRule struct {
 	source Source
 }
 
-// pattern is a parsed IconRule.Host.
-type pattern struct {
+// hostPattern is a parsed IconRule.Host.
+type hostPattern struct {
 	host     string // of a wildcard: what follows "*."
 	port     uint16 // 0: the scheme's own
 	wildcard bool
@@ -52,17 +52,17 @@ func CheckHost(host string) error {
 	return err
 }
 
-func parsePattern(s string) (pattern, error) {
+func parsePattern(s string) (hostPattern, error) {
 	if s == "self" {
-		return pattern{self: true}, nil
+		return hostPattern{self: true}, nil
 	}
-	refuse := func(why, meant string) (pattern, error) {
+	refuse := func(why, meant string) (hostPattern, error) {
 		if meant != "" {
 			if _, err := parsePattern(meant); err != nil || meant == s {
 				meant = ""
 			}
 		}
-		return pattern{}, &hostError{s, why, meant}
+		return hostPattern{}, &hostError{s, why, meant}
 	}
 	switch {
 	case s == "":
@@ -81,7 +81,7 @@ func parsePattern(s string) (pattern, error) {
 	case isIP(s):
 		return refuse("it is an IP address, and icons are allowed by name only", "")
 	}
-	p := pattern{}
+	p := hostPattern{}
 	host, port, hasPort := strings.Cut(s, ":")
 	if hasPort {
 		n, ok := parsePort(port)

@@ -67,3 +67,31 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// suggestKey is suggest for a key that a section does not have: one of the
+// section's own, else one of another section or a flag of that name.
+func suggestKey(key, path string, keys []string) string {
+	if s := suggest(key, keys); s != "" {
+		return s
+	}
+	if _, ok := ruleFlags[key]; ok {
+		return `; did you mean "icons.rules"?`
+	}
+	for _, f := range Fields() {
+		if f.Path != path+key && (normal(f.Key()) == normal(key) || f.Flag == key) {
+			return fmt.Sprintf("; did you mean %q?", f.Path)
+		}
+	}
+	return "; there are " + strings.Join(keys, ", ")
+}
+
+// suggestInside names the key of a section that a single value was perhaps
+// meant for: the one that has the section's name as its flag.
+func suggestInside(section string) string {
+	for _, f := range Fields() {
+		if f.Flag == section && strings.HasPrefix(f.Path, section+".") {
+			return fmt.Sprintf("; did you mean %q?", f.Path)
+		}
+	}
+	return ""
+}
