@@ -1,6 +1,6 @@
 """A server on FastMCP 2.12 (2025-06-18): each tool asks one question in the way of its time.
 
-stdio by default; `fastmcp_old_server.py http PORT` serves streamable HTTP at http://127.0.0.1:PORT/mcp/.
+stdio by default; `fastmcp_old_server.py http PORT` serves streamable HTTP at http://127.0.0.1:PORT/mcp.
 A tool's text is what it received, as JSON: {"action": …, "value": …, "type": …}, with the Python type's name, and
 for a form of several fields {"action": …, "fields": {name: {"value": …, "type": …}}}.
 """
