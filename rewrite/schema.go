@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // Rules is a set of the rules that [RefitForm] may apply.
@@ -47,6 +49,9 @@ const (
 // Bounds of a form. Beyond them it, or the property, passes unchanged with a
 // warning.
 const (
+	// MaxFormBytes is how long a form's text may be. Shown in today's shape it
+	// may grow to some 15 times that.
+	MaxFormBytes = 8 << 20
 	// MaxFormProperties is how many properties of a form are looked at.
 	MaxFormProperties = 1 << 16
 	// MaxFormOptions is how many options one choice may have.
@@ -90,6 +95,10 @@ func RefitForm(schema []byte, d Dialect, on Rules) Form {
 	if on&allRules == 0 {
 		return form
 	}
+	if len(schema) > MaxFormBytes {
+		form.Warnings = []Change{{Unsupported, "", fmt.Sprintf("a form of more than %d bytes; passed unchanged", MaxFormBytes)}}
+		return form
+	}
 	r := refit{schema: schema, dialect: d, on: on, form: &form}
 	if !r.read() {
 		return form
@@ -101,7 +110,7 @@ func RefitForm(schema []byte, d Dialect, on Rules) Form {
 	}
 	if r.inlined > MaxFormInlined {
 		return Form{Schema: schema, Warnings: []Change{{RuleLocalRef.name(), "",
-			fmt.Sprintf("references stand for more than %d bytes; the form passes unchanged", MaxFormInlined)}}}
+			tooMuchInlined + "; the form passed unchanged"}}}
 	}
 	r.root()
 	form.Schema = r.edits.Apply(schema)
@@ -128,6 +137,8 @@ type refit struct {
 
 	own, items, option node // reused from property to property
 	choices            []choice
+	elements           [][]byte
+	field              field
 	from               int // where the changes of the property in the work begin
 }
 
@@ -187,18 +198,29 @@ func (r *refit) read() bool {
 		quoted := key.Of(r.schema)
 		name := quoted[1 : len(quoted)-1]
 		if escaped {
-			name = []byte(decodeKey(quoted, true))
+			name = []byte(nameOf(quoted))
 		}
 		r.properties = append(r.properties, property{key: quoted, name: name, at: Span{key.Start, value.End}, value: value})
 		return len(r.properties) <= MaxFormProperties
 	})
 	if len(r.properties) > MaxFormProperties {
 		r.form.Warnings = append(r.form.Warnings, Change{Unsupported, "",
-			fmt.Sprintf("more than %d properties; the form passes unchanged", MaxFormProperties)})
+			fmt.Sprintf("more than %d properties; the form passed unchanged", MaxFormProperties)})
 		return false
 	}
 	r.shadow()
 	return !properties.Empty() && r.schema[properties.Start] == '{'
+}
+
+// nameOf decodes the name of a property. One with an escape that stands for no
+// character (a lone surrogate) is its own text, so that no two are the same
+// name that are two to JavaScript.
+func nameOf(quoted []byte) string {
+	name := decodeKey(quoted, true)
+	if strings.ContainsRune(name, utf8.RuneError) {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	return name
 }
 
 // shadow marks the properties that are written again further on.
@@ -227,11 +249,13 @@ func (r *refit) refitProperty(p *property) {
 	}
 	r.own.parse(p.value.Of(r.schema))
 	r.from = changes
-	f := field{refit: r, of: p, node: &r.own}
+	r.elements = r.elements[:0]
+	r.field = field{refit: r, of: p, node: &r.own}
+	f := &r.field
 	rule, reason := f.apply()
 	if reason != "" {
 		r.form.Changes, r.form.Warnings = r.form.Changes[:changes], r.form.Warnings[:warnings]
-		r.warn(rule, string(p.name), reason+"; passed unchanged")
+		r.warn(rule, f.name(), reason+"; passed unchanged")
 		return
 	}
 	if text, changed := f.node.render(); changed {
@@ -239,11 +263,11 @@ func (r *refit) refitProperty(p *property) {
 	}
 	required := false
 	if f.nullable {
-		required = r.requires(string(p.name))
+		required = r.requires(f.name())
 	}
 	if f.values != nil || required {
 		r.form.back = append(r.form.back, wayBack{
-			key: p.key, name: string(p.name), values: f.values, list: f.list, null: required,
+			key: p.key, name: f.name(), values: f.values, list: f.list, null: required,
 		})
 	}
 }
@@ -258,8 +282,8 @@ func (r *refit) requires(name string) bool {
 	if r.optional == nil {
 		r.optional = map[string]bool{}
 		for s := range Elements(r.schema, r.required) {
-			if n, ok := String(r.schema, s); ok {
-				r.optional[n] = false
+			if r.schema[s.Start] == '"' {
+				r.optional[nameOf(s.Of(r.schema))] = false
 			}
 		}
 	}
@@ -275,7 +299,7 @@ func (r *refit) requires(name string) bool {
 // were judged.
 func (r *refit) root() {
 	for s := range Elements(r.schema, r.required) {
-		if n, ok := String(r.schema, s); ok && r.optional[n] {
+		if r.schema[s.Start] == '"' && r.optional[nameOf(s.Of(r.schema))] {
 			r.edits.Remove(s)
 		}
 	}

@@ -30,24 +30,26 @@ func (f Form) Restore(content []byte) []byte {
 		at[f.back[i].name] = i
 	}
 	var e Edits
-	answers := make([]Member, len(f.back))
-	var earlier []Member
+	type answer struct{ at, value Span }
+	answers := make([]answer, len(f.back))
+	var earlier []Span
 	empty := true
-	for m := range Members(content, object) {
+	walkMembers(content, object, func(key, value Span, _ bool) bool {
 		empty = false
-		if i, ok := at[m.Key]; ok {
-			if !answers[i].At.Empty() {
-				earlier = append(earlier, answers[i])
+		if i, ok := at[nameOf(key.Of(content))]; ok {
+			if !answers[i].at.Empty() {
+				earlier = append(earlier, answers[i].at)
 			}
-			answers[i] = m
+			answers[i] = answer{Span{key.Start, value.End}, value}
 		}
-	}
+		return true
+	})
 	var nulls []byte
 	for i := range f.back {
 		b := &f.back[i]
 		switch {
-		case !answers[i].At.Empty():
-			b.restore(content, answers[i].Value, &e)
+		case !answers[i].at.Empty():
+			b.restore(content, answers[i].value, &e)
 		case b.null:
 			if !empty || nulls != nil {
 				nulls = append(nulls, ',')
@@ -59,8 +61,8 @@ func (f Form) Restore(content []byte) []byte {
 		e.Insert(object.End-1, nulls)
 	}
 	if e.Len() > 0 {
-		for _, m := range earlier { // a reader that takes the first must not see another answer
-			e.Remove(m.At)
+		for _, at := range earlier { // a reader that takes the first must not see another answer
+			e.Remove(at)
 		}
 	}
 	return e.Apply(content)

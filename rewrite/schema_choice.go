@@ -3,6 +3,7 @@ package rewrite
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -147,7 +148,8 @@ func canonicalNumber(value []byte) string {
 	}
 	digits, exponent := text, 0
 	if e := strings.IndexAny(text, "eE"); e >= 0 {
-		if _, err := fmt.Sscan(text[e+1:], &exponent); err != nil || exponent > 1<<30 || exponent < -1<<30 {
+		var err error
+		if exponent, err = strconv.Atoi(text[e+1:]); err != nil || exponent > 1<<30 || exponent < -1<<30 {
 			return string(value) // an exponent beyond all sense is equal to itself only
 		}
 		digits = text[:e]
@@ -211,6 +213,17 @@ func equal(a, b []byte) bool {
 
 // blank reports whether a title says nothing: none, no string, or white space.
 func blank(title []byte) bool {
+	if len(title) == 0 || title[0] != '"' {
+		return true
+	}
+	for _, c := range title[1 : len(title)-1] {
+		if c == '\\' || c >= utf8.RuneSelf {
+			break
+		}
+		if c > ' ' {
+			return false
+		}
+	}
 	s, ok := String(title, Span{0, len(title)})
 	return !ok || strings.TrimSpace(s) == ""
 }
@@ -239,11 +252,12 @@ func join(values [][]byte) []byte {
 	return append(out, ']')
 }
 
-// listOf returns the elements of a list.
-func listOf(list []byte) [][]byte {
-	var out [][]byte
+// listOf returns the elements of a list. The result is good until the next
+// property.
+func (r *refit) listOf(list []byte) [][]byte {
+	from := len(r.elements)
 	for s := range Elements(list, Span{0, len(list)}) {
-		out = append(out, s.Of(list))
+		r.elements = append(r.elements, s.Of(list))
 	}
-	return out
+	return r.elements[from:len(r.elements):len(r.elements)]
 }

@@ -6,6 +6,7 @@ import "slices"
 type field struct {
 	*refit
 	of    *property
+	known string // see name
 	node  *node
 	outer *field // the property, where this is its items
 
@@ -14,7 +15,13 @@ type field struct {
 	list     bool              // values are those of the items
 }
 
-func (f *field) name() string { return string(f.of.name) }
+// name is the property's name, made a string once it is needed.
+func (f *field) name() string {
+	if f.known == "" {
+		f.known = string(f.of.name)
+	}
+	return f.known
+}
 
 // apply runs the rules over the property. If one of them finds that it cannot
 // be expressed, that rule's name and the reason are returned.

@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // A keyword is one of the JSON Schema keywords that the rules read.
 type keyword uint8
 
@@ -57,6 +59,14 @@ func keywordOf(quoted []byte, escaped bool) keyword {
 	return kwOther
 }
 
+// keywordKeys are the keywords as keys, in their quotes.
+var keywordKeys = func() (keys [keywordCount][]byte) {
+	for k := range keys {
+		keys[k] = quoted(keywordNames[k])
+	}
+	return keys
+}()
+
 // foldedKeywords finds the keyword that a key is in another case.
 var foldedKeywords = func() map[string]keyword {
 	m := map[string]keyword{}
@@ -76,6 +86,7 @@ type node struct {
 	last    [keywordCount]int // where in members the one that counts stands, plus one
 	ever    [keywordCount]bool
 	changed bool
+	edits   Edits // reused
 }
 
 type member struct {
@@ -88,7 +99,7 @@ type member struct {
 
 // parse reads the object that src is.
 func (n *node) parse(src []byte) {
-	*n = node{src: src, slots: n.slots[:0], members: n.members[:0]}
+	*n = node{src: src, slots: n.slots[:0], members: n.members[:0], edits: Edits{list: n.edits.list[:0]}}
 	walkMembers(src, Span{0, len(src)}, func(key, value Span, escaped bool) bool {
 		k := keywordOf(key.Of(src), escaped)
 		n.members = append(n.members, member{k, key.Of(src), value.Of(src), len(n.slots), true})
@@ -124,7 +135,7 @@ func (n *node) rename(from, to keyword, value []byte) {
 	if from != to {
 		n.drop(to)
 		m = &n.members[n.last[from]-1]
-		*m = member{kw: to, key: quoted(keywordNames[to]), slot: m.slot}
+		*m = member{kw: to, key: keywordKeys[to], slot: m.slot}
 	}
 	m.value, m.own = value, false
 	n.reindex()
@@ -136,7 +147,7 @@ func (n *node) after(k, add keyword, value []byte) {
 	at := n.last[k]
 	n.members = append(n.members, member{})
 	copy(n.members[at+1:], n.members[at:])
-	n.members[at] = member{kw: add, key: quoted(keywordNames[add]), value: value, slot: n.members[at-1].slot}
+	n.members[at] = member{kw: add, key: keywordKeys[add], value: value, slot: n.members[at-1].slot}
 	n.members[at-1].own = false
 	n.reindex()
 }
@@ -145,7 +156,7 @@ func (n *node) after(k, add keyword, value []byte) {
 func (n *node) prepend(k keyword, value []byte) {
 	n.members = append(n.members, member{})
 	copy(n.members[1:], n.members)
-	n.members[0] = member{kw: k, key: quoted(keywordNames[k]), value: value, slot: -1}
+	n.members[0] = member{kw: k, key: keywordKeys[k], value: value, slot: -1}
 	n.reindex()
 }
 
@@ -208,7 +219,7 @@ func (n *node) render() ([]byte, bool) {
 	if !n.changed {
 		return n.src, false
 	}
-	var e Edits
+	e := &n.edits
 	var added []byte
 	i := 0
 	group := func(slot int) []member {
@@ -252,6 +263,7 @@ func (n *node) appendMember(to []byte, i int) []byte {
 		to = append(to, ',')
 	}
 	m := n.members[i]
+	to = slices.Grow(to, len(m.key)+len(m.value)+1)
 	to = append(to, m.key...)
 	to = append(to, ':')
 	return append(to, m.value...)

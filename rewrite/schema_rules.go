@@ -29,28 +29,28 @@ type outcome struct{ did, cannot string }
 // unfolding are the rules that bring a property's real schema to light. They
 // are applied in turns until none has anything left to do.
 var unfolding = []rule{
-	{RuleLocalRef, inProperty | inItems, nothingYet},
-	{RuleNullable, inProperty, nothingYet},
+	{RuleLocalRef, inProperty | inItems, inlineRef},
+	{RuleNullable, inProperty, dropNull},
 }
 
 // reshaping are the rules that follow, in the order in which they are applied.
 // The items of an array go through all of theirs before RuleFormats.
 var reshaping = []rule{
-	{RuleConst, inProperty | inItems, nothingYet},
-	{RuleAnyOf, inProperty, nothingYet},
-	{RuleItemOneOf, inItems, nothingYet},
-	{RuleEnumBesideOneOf, inProperty | inItems, nothingYet},
-	{RuleTypedEnums, inProperty | inItems, nothingYet},
+	{RuleConst, inProperty | inItems, constToEnum},
+	{RuleAnyOf, inProperty, anyOfToOneOf},
+	{RuleItemOneOf, inItems, itemOneOfToAnyOf},
+	{RuleEnumBesideOneOf, inProperty | inItems, dropEnumBesideOneOf},
+	{RuleTypedEnums, inProperty | inItems, typedToStrings},
 	{RuleOptions, inProperty | inItems, tidyOptions},
 	{RuleEnumNames, inProperty, enumNamesToOneOf},
 	{RuleItemEnumNames, inItems, enumNamesToAnyOf},
-	{RuleMissingType, inProperty | inItems, nothingYet},
+	{RuleMissingType, inProperty | inItems, addType},
 }
 
 // finishing are the rules that need to know what became of the rest.
 var finishing = []rule{
-	{RuleFormats, inProperty, nothingYet},
-	{RuleDefaults, inProperty, nothingYet},
+	{RuleFormats, inProperty, dropFormat},
+	{RuleDefaults, inProperty, mendDefault},
 }
 
 // ruleNames are the names of the rules by the place of their bit.
@@ -82,5 +82,3 @@ func RuleByName(name string) (rule Rules, ok bool) {
 	}
 	return 1 << i, true
 }
-
-func nothingYet(*field) outcome { return outcome{} }

@@ -12,10 +12,13 @@ import (
 // strict JSON Schema compilers refuse the keyword. In the Named dialect it is
 // the other way round, since the select would turn into free text there.
 func enumNamesToOneOf(f *field) outcome {
-	if f.dialect == Named {
-		return oneOfToEnumNames(f)
+	if f.dialect == Titled {
+		return titleEnum(f, kwOneOf)
 	}
-	return titleEnum(f, kwOneOf)
+	if f.namesNothing() {
+		return f.dropNames()
+	}
+	return oneOfToEnumNames(f)
 }
 
 // enumNamesToAnyOf is rule item-enum-names: enum and enumNames in the items of
@@ -26,15 +29,14 @@ func enumNamesToAnyOf(f *field) outcome { return titleEnum(f, kwAnyOf) }
 // titleEnum puts titled choices in the place of enum and enumNames.
 func titleEnum(f *field, to keyword) outcome {
 	n := f.node
-	if !n.has(kwEnumNames) {
+	if !n.has(kwEnumNames) || n.has(to) {
 		return outcome{}
 	}
-	list, names := n.get(kwEnum), listOf(n.get(kwEnumNames))
-	cs, _ := f.choicesOf(kwEnum, list)
-	if len(cs) == 0 || len(names) == 0 {
-		n.drop(kwEnumNames)
-		return outcome{did: "enumNames that name nothing left out"}
+	if f.namesNothing() {
+		return f.dropNames()
 	}
+	list, names := n.get(kwEnum), f.listOf(n.get(kwEnumNames))
+	cs, _ := f.choicesOf(kwEnum, list)
 	if commonKind(list, cs) != kindString {
 		return outcome{cannot: "titles for values that are no strings"}
 	}
@@ -66,6 +68,24 @@ func titleEnum(f *field, to keyword) outcome {
 	}
 	return outcome{did: "enum and enumNames to titled oneOf"}
 }
+
+// namesNothing reports whether there is an enumNames without a title or
+// without a value.
+func (f *field) namesNothing() bool {
+	names := f.node.get(kwEnumNames)
+	return names != nil && (len(f.listOf(names)) == 0 || len(f.listOf(f.node.get(kwEnum))) == 0)
+}
+
+// dropNames leaves out enumNames that name nothing.
+func (f *field) dropNames() outcome {
+	if names := f.node.get(kwEnumNames); kindOf(names) != kindNull && string(names) != "[]" {
+		f.warn(f.namesRule(), f.name(), didNoNames)
+	}
+	f.node.drop(kwEnumNames)
+	return outcome{did: didNoNames}
+}
+
+const didNoNames = "enumNames that name no value left out"
 
 // namesRule is the rule that titles the choices here.
 func (f *field) namesRule() string {
@@ -113,10 +133,14 @@ func tidyOptions(f *field) outcome {
 		return outcome{}
 	case len(cs) > MaxFormOptions:
 		return outcome{cannot: tooMany}
-	case k == kwEnum:
+	case k != kwEnum:
+		return f.tidyTitled(k, list, cs)
+	}
+	switch commonKind(list, cs) {
+	case kindString, kindNumber, kindBoolean:
 		return f.tidyEnum(list, cs)
 	}
-	return f.tidyTitled(k, list, cs)
+	return outcome{}
 }
 
 const (
@@ -128,7 +152,7 @@ const (
 // tidyEnum mends an enum and the enumNames beside it.
 func (f *field) tidyEnum(list []byte, cs []choice) outcome {
 	n := f.node
-	names := listOf(n.get(kwEnumNames))
+	names := f.listOf(n.get(kwEnumNames))
 	twice := repeated(list, cs)
 	var did []string
 	if twice != nil {
