@@ -1,0 +1,266 @@
+package proxy
+
+import (
+	"strings"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// A verdict is what the check of one ElicitResult found.
+type verdict struct {
+	policy.AnswerDecision
+	result []byte // the ElicitResult that may go to the server
+}
+
+// judge checks one ElicitResult that answers a form: what the client sent is
+// turned back to the server's own types, and that is checked.
+func (m *message) judge(f *form, result []byte) verdict {
+	if f.url {
+		v := verdict{m.policy.Answer.DecideURL(result), result}
+		v.apply(rewrite.Member{})
+		return v
+	}
+	at := rewrite.Span{Start: 0, End: len(result)}
+	content, ok := rewrite.Get(result, at, "content")
+	if ok {
+		was := content.Value.Of(result)
+		if back := f.restore(was); !same(back, was) {
+			var e rewrite.Edits
+			e.Replace(content.Value, back)
+			result = e.Apply(result)
+			content, _ = rewrite.Get(result, rewrite.Span{Start: 0, End: len(result)}, "content")
+		}
+	}
+	v := verdict{m.policy.Answer.Decide(f.schema, result), result}
+	v.apply(content)
+	return v
+}
+
+// apply makes the changes to the content that the policy asked for.
+func (v *verdict) apply(content rewrite.Member) {
+	at := rewrite.Span{Start: 0, End: len(v.result)}
+	var e rewrite.Edits
+	switch {
+	case v.DropContent:
+		for member := range rewrite.Members(v.result, at) {
+			if rewrite.Fold(member.Key) == "content" {
+				e.Remove(member.At)
+			}
+		}
+	case v.Content != nil && content.At.Empty():
+		e.Prepend(v.result, at, append([]byte(`"content":`), v.Content...))
+	case v.Content != nil:
+		e.Replace(content.Value, v.Content)
+	}
+	v.result = e.Apply(v.result)
+}
+
+// report tells what the check of the answer at path found.
+func (m *message) report(path string, v verdict, before []byte) {
+	for _, a := range v.Applied {
+		m.decide(Decision{Path: path + ".content." + a.Field, Rule: a.Rule, Verdict: VerdictRewritten, Reason: "the policy asks for it", Before: before, After: v.result})
+	}
+	for _, u := range v.Unchecked {
+		m.decide(Decision{Path: path + ".content", Rule: "answer", Verdict: VerdictUnchecked, Reason: u})
+	}
+	if len(v.Problems) == 0 {
+		return
+	}
+	verdict := VerdictRefused
+	switch v.Outcome {
+	case policy.OutcomePass:
+		verdict = VerdictPassed
+	case policy.OutcomeRetry:
+		verdict = VerdictAsked
+	}
+	// The sentences quote the answer, so the audit gets the fields and rules alone.
+	m.decide(Decision{Path: path, Rule: "answer", Verdict: verdict, Reason: failing(v.Problems), Before: before})
+}
+
+// failing names the failing fields and rules, without what the user wrote.
+func failing(problems []policy.Problem) string {
+	var b strings.Builder
+	for i, p := range problems {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.Field + ": " + p.Rule)
+	}
+	return b.String()
+}
+
+// checkAnswer checks the client's response to elicitation/create (or, for one
+// that is a task, to tasks/result) before the server sees it.
+func (m *message) checkAnswer() {
+	if m.env.Kind != rewrite.KindResult {
+		return
+	}
+	if m.call == nil {
+		m.unknownAnswer()
+		return
+	}
+	f := m.call.form
+	if f == nil || m.becameTask(f) {
+		return
+	}
+	was := m.env.Result.Of(m.raw)
+	v := m.judge(f, was)
+	if v.Outcome == policy.OutcomeRetry && !m.askAgain(v.Problems) {
+		v.Outcome = policy.OutcomeRefuse
+	}
+	m.report("result", v, was)
+	switch v.Outcome {
+	case policy.OutcomePass:
+		if !same(v.result, was) {
+			m.edits.Replace(m.env.Result, v.result)
+		}
+	case policy.OutcomeCancel, policy.OutcomeDecline:
+		m.replace(resultMessage(m.id(), []byte(`{"action":"`+v.Outcome.String()+`"}`)))
+	case policy.OutcomeRetry:
+		m.drop()
+	default:
+		m.replace(errorMessage(m.id(), codeInvalidParams, policy.ProblemText(v.Problems)))
+	}
+}
+
+// unknownAnswer refuses an accepted answer in a session that we don't know: it
+// answers a question that we never saw. In a session that we do know, a
+// response to no request of ours is one that the server ignores.
+func (m *message) unknownAnswer() {
+	if m.session.known || m.policy.Answers.UnknownSession == policy.PassIt || !accepts(m.raw, m.env.Result) {
+		return
+	}
+	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: "an answer in a session that we do not know"})
+	m.replace(errorMessage(m.id(), codeInvalidParams, textUnknown))
+}
+
+// accepts reports whether any reader could take an object for an ElicitResult
+// that accepts with content.
+func accepts(raw []byte, at rewrite.Span) bool {
+	var accept, content bool
+	for member := range rewrite.Members(raw, at) {
+		switch rewrite.Fold(member.Key) {
+		case "action":
+			v, _ := rewrite.String(raw, member.Value)
+			accept = accept || strings.EqualFold(strings.TrimSpace(v), "accept")
+		case "content":
+			content = true
+		}
+	}
+	return accept && content
+}
+
+// askAgain sends the question once more, with the problems said in its
+// message. It reports false if it can't or may not any more.
+func (m *message) askAgain(problems []policy.Problem) bool {
+	f := m.call.form
+	if f.request == nil || f.tries >= int(m.policy.Answers.Retries) || m.policy.Observe || m.session.send == nil {
+		return false
+	}
+	again := withProblems(f.request, problems)
+	next, one := *f, *m.call
+	next.tries++
+	one.form = &next
+	s, key := m.session, callKey{ToClient, canonicalID(m.call.id)}
+	s.mu.Lock()
+	s.calls.add(key, &one)
+	s.mu.Unlock()
+	if s.send(ToClient, again) {
+		return true
+	}
+	s.mu.Lock()
+	s.calls.remove(key)
+	s.mu.Unlock()
+	return false
+}
+
+// withProblems says in a question's message what was wrong with the answer.
+func withProblems(request []byte, problems []policy.Problem) []byte {
+	env, err := rewrite.Scan(request)
+	if err != nil {
+		return request
+	}
+	var e rewrite.Edits
+	sayProblems(&e, request, rewrite.FindQuestions(request, env).List[0], problems)
+	return e.Apply(request)
+}
+
+// sayProblems adds an edit that says, in the question's message, what was
+// wrong with the answer to it.
+func sayProblems(e *rewrite.Edits, raw []byte, q rewrite.Question, problems []policy.Problem) {
+	text, _ := rewrite.String(raw, q.Message)
+	if text != "" {
+		text += "\n\n"
+	}
+	message := rewrite.Quote(text + policy.ProblemText(problems))
+	if q.Message.Empty() {
+		e.Prepend(raw, q.Params, append([]byte(`"message":`), message...))
+		return
+	}
+	e.Replace(q.Message, message)
+}
+
+// becameTask reports whether the client answered a task-augmented question
+// (2025-11-25) with a task: then the answer comes later, by tasks/result.
+func (m *message) becameTask(f *form) bool {
+	if !f.task {
+		return false
+	}
+	for member := range rewrite.Members(m.raw, m.env.Result) {
+		if rewrite.Fold(member.Key) == "action" {
+			return false
+		}
+	}
+	at, _ := rewrite.Lookup(m.raw, m.env.Result, "task", "taskId")
+	id, ok := rewrite.String(m.raw, at)
+	if !ok {
+		return false
+	}
+	m.session.mu.Lock()
+	defer m.session.mu.Unlock()
+	m.session.tasks.add(id, f)
+	return true
+}
+
+// taskForms are the forms of a session's questions that the client answered
+// with a task, by the task's id. The session's lock guards it.
+type taskForms struct {
+	byID  map[string]*form
+	order []string
+}
+
+// maxTaskForms is how many of them a session keeps; the oldest goes first,
+// and then its answer is one to a question that we don't know.
+const maxTaskForms = 256
+
+func (t *taskForms) add(id string, f *form) {
+	if t.byID == nil {
+		t.byID = make(map[string]*form)
+	}
+	if _, twice := t.byID[id]; !twice {
+		t.order = append(t.order, id)
+	}
+	t.byID[id] = f
+	if len(t.order) > maxTaskForms {
+		delete(t.byID, t.order[0])
+		t.order = t.order[1:]
+	}
+}
+
+// taskForm is the form that the response to a tasks/result request will
+// answer, nil if the task is none of a form's.
+func (m *message) taskForm() *form {
+	at, _ := rewrite.Lookup(m.raw, m.env.Params, "taskId")
+	id, _ := rewrite.String(m.raw, at)
+	m.session.mu.Lock()
+	defer m.session.mu.Unlock()
+	f := m.session.tasks.byID[id]
+	if f == nil {
+		return nil
+	}
+	again := *f
+	again.request, again.task = nil, false
+	return &again
+}
+

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"bytes"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// batch handles a JSON-RPC batch (revision 2025-03-26): edits are made inside
+// of the elements, whose order and count stay. A batch with an element that we
+// have to answer or drop is refused whole: each request in it is answered with
+// an error, and each response in it becomes an error for whoever waits for it.
+func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
+	var edits rewrite.Edits
+	var elements []element
+	whole := true
+	for at := range rewrite.Elements(raw, arrayAt(raw)) {
+		text := at.Of(raw)
+		env, err := rewrite.Scan(text)
+		if err != nil || env.Kind == rewrite.KindBatch {
+			return outcome{}, rewrite.ErrNotMessage
+		}
+		out := s.one(to, text, env, p)
+		elements = append(elements, element{text, env})
+		switch {
+		case out.forward == nil || out.reply != nil:
+			whole = false
+		case !same(out.forward, text):
+			edits.Replace(at, out.forward)
+		}
+	}
+	if len(elements) == 0 {
+		return outcome{reply: errorMessage(nil, codeInvalidRequest, textEmptyBatch)}, nil
+	}
+	if whole {
+		return outcome{forward: edits.Apply(raw)}, nil
+	}
+	return s.refuseBatch(to, elements), nil
+}
+
+type element struct {
+	raw []byte
+	env rewrite.Envelope
+}
+
+func (s *session) refuseBatch(to Direction, elements []element) outcome {
+	var forward, reply [][]byte
+	for _, e := range elements {
+		id := e.env.ID.Of(e.raw)
+		switch e.env.Kind {
+		case rewrite.KindRequest:
+			s.mu.Lock()
+			s.calls.remove(callKey{to, canonicalID(id)})
+			s.mu.Unlock()
+			reply = append(reply, errorMessage(id, codeInvalidRequest, textBatch))
+		case rewrite.KindResult, rewrite.KindError:
+			forward = append(forward, errorMessage(id, codeInvalidRequest, textBatch))
+		}
+	}
+	return outcome{forward: joinBatch(forward), reply: joinBatch(reply)}
+}
+
+// joinBatch makes a batch, nil of nothing.
+func joinBatch(messages [][]byte) []byte {
+	if len(messages) == 0 {
+		return nil
+	}
+	return append(append([]byte("["), bytes.Join(messages, []byte(","))...), ']')
+}
+
+// arrayAt is where the array of a scanned batch stands.
+func arrayAt(raw []byte) rewrite.Span {
+	return rewrite.Span{Start: bytes.IndexByte(raw, '['), End: len(raw)}
+}
+
+// same reports whether two slices are the same bytes in memory.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

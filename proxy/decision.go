@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// A Decision is one thing that the proxy changed or refused in a message, or
+// would have.
+type Decision struct {
+	Session  string // empty over stdio
+	Server   string // the name that the server gave itself, empty before that
+	To       Direction
+	Method   string // of the message, or of the request that it answers
+	Path     string // where in the message, such as result.tools[3].icons[0]
+	Rule     string // what decided: a schema rule's name, icon, website, answer, state, form, capability
+	Verdict  string // what became of it: one of the Verdict constants
+	Reason   string // for people
+	Observed bool   // nothing was done, since the policy only observes
+
+	// Before and After are the bytes in question, where there are any. They
+	// may hold user content, and are only valid during the call.
+	Before, After []byte
+}
+
+// The verdicts of a Decision.
+const (
+	VerdictRewritten = "rewritten"
+	VerdictStripped  = "stripped"
+	VerdictInlined   = "inlined"
+	VerdictKept      = "kept"
+	VerdictRefused   = "refused"
+	VerdictAsked     = "asked again"
+	VerdictPassed    = "passed"
+	VerdictUnchecked = "unchecked"
+)
+
+// Message tells of one message that was handled.
+type Message struct {
+	Session string
+	To      Direction
+	Kind    rewrite.Kind
+	Method  string // as in Decision
+	Size    int    // bytes, as it came
+	Edited  bool
+	Refused bool
+}
+
+func (m *message) summary(out outcome) Message {
+	return Message{
+		Session: m.session.id, To: m.to, Kind: m.env.Kind, Method: m.method(), Size: len(m.raw),
+		Edited: out.forward != nil && !same(out.forward, m.raw), Refused: out.forward == nil,
+	}
+}
+
+// decide tells of a decision: the log, and the hook. What is only unchecked or
+// refused is a warning.
+func (m *message) decide(d Decision) {
+	s := m.session
+	d.Session, d.To, d.Method, d.Observed = s.id, m.to, m.method(), m.policy.Observe
+	s.mu.Lock()
+	d.Server = s.server
+	s.mu.Unlock()
+	log := s.log().Info
+	switch d.Verdict {
+	case VerdictKept:
+		log = s.log().Debug
+	case VerdictRefused, VerdictUnchecked, VerdictPassed, VerdictAsked:
+		log = s.log().Warn
+	}
+	text := d.Verdict
+	if d.Observed {
+		text = "would be " + text
+	}
+	log(text, zap.String("rule", d.Rule), zap.String("path", d.Path), zap.String("why", d.Reason),
+		zap.String("method", d.Method), zap.Stringer("direction", d.To))
+	if h := s.proxy.OnDecision; h != nil {
+		h(d)
+	}
+}

@@ -1,0 +1,74 @@
+package proxy
+
+import (
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// Direction is the way that a message goes.
+type Direction uint8
+
+// The two directions.
+const (
+	ToServer Direction = iota // from the client to the server
+	ToClient                  // from the server to the client
+)
+
+// String returns "to server" or "to client".
+func (d Direction) String() string {
+	if d == ToClient {
+		return "to client"
+	}
+	return "to server"
+}
+
+func (d Direction) back() Direction { return d ^ 1 }
+
+// A message is one JSON-RPC message on its way through handle.
+type message struct {
+	session *session
+	to      Direction
+	raw     []byte
+	env     rewrite.Envelope
+	policy  *policy.Policy
+	call    *call // what a response answers; nil if we don't know it, or for a request
+
+	edits rewrite.Edits
+	out   *outcome // set by a step that settles what becomes of the message
+}
+
+// An outcome is what becomes of a message.
+type outcome struct {
+	forward []byte // goes on, in the direction of the message; nil: nothing does
+	reply   []byte // goes back to whoever sent the message; nil: nothing does
+}
+
+// method is the method of a request or notification, or of the request that a
+// response answers; empty if that is not known.
+func (m *message) method() string {
+	if m.call != nil {
+		return m.call.method
+	}
+	return m.env.Method
+}
+
+// id is the message's id as it was written.
+func (m *message) id() []byte { return m.env.ID.Of(m.raw) }
+
+// drop lets nothing of the message pass.
+func (m *message) drop() { m.out = &outcome{} }
+
+// refuse answers a request with an error, to whoever sent it, and lets nothing pass.
+func (m *message) refuse(code int, text string) {
+	m.out = &outcome{reply: errorMessage(m.id(), code, text)}
+}
+
+// replace lets another message of ours pass in the place of this one.
+func (m *message) replace(raw []byte) { m.out = &outcome{forward: raw} }
+
+// surplus takes out members that another reader could take for those that we judge.
+func (m *message) surplus(spans []rewrite.Span) {
+	for _, s := range spans {
+		m.edits.Remove(s)
+	}
+}

@@ -1,0 +1,132 @@
+package proxy
+
+import (
+	"bytes"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// A form is what is kept of a question until its answer comes.
+type form struct {
+	schema  []byte // the server's own requestedSchema; nil if it sent none
+	dialect rewrite.Dialect
+	rules   rewrite.Rules
+	url     bool   // it is of mode url, and its answer has no content to check
+	task    bool   // it may be answered with a task first (2025-11-25)
+	request []byte // as the client was asked; kept only where it may be asked again
+	tries   int    // how often it was asked again
+}
+
+// restore turns content back to the server's own types.
+func (f *form) restore(content []byte) []byte {
+	return rewrite.RefitForm(f.schema, f.dialect, f.rules).Restore(content)
+}
+
+// rules are the schema rules that are in force for this message's client.
+func (m *message) rules() rewrite.Rules {
+	c := &m.policy.Schemas
+	titled := m.dialect() == rewrite.Titled
+	enums := m.policy.Enums != policy.EnumsNever
+	var on rewrite.Rules
+	for rule, is := range map[rewrite.Rules]bool{
+		rewrite.RuleEnumNames:       c.EnumNames && enums,
+		rewrite.RuleItemEnumNames:   c.ItemEnumNames && enums,
+		rewrite.RuleMissingType:     c.MissingType,
+		rewrite.RuleAnyOf:           c.AnyOf && enums,
+		rewrite.RuleItemOneOf:       c.ItemOneOf && enums,
+		rewrite.RuleNullable:        c.Nullable,
+		rewrite.RuleLocalRef:        c.LocalRef,
+		rewrite.RuleConst:           c.Const,
+		rewrite.RuleTypedEnums:      c.TypedEnums && enums,
+		rewrite.RuleFormats:         c.Formats == policy.On || c.Formats == policy.Auto && titled,
+		rewrite.RuleDefaults:        c.Defaults == policy.On || c.Defaults == policy.Auto && titled,
+		rewrite.RuleEnumBesideOneOf: c.EnumBesideOneOf && enums,
+		rewrite.RuleOptions:         c.Options && enums,
+	} {
+		if is {
+			on |= rule
+		}
+	}
+	return on
+}
+
+// refit brings the schema of one question into the form that the client shows,
+// and returns what is to be kept of it. The edit is added to the message.
+func (m *message) refit(q rewrite.Question) *form {
+	f := &form{dialect: m.dialect(), rules: m.rules()}
+	schema := q.Schema.Of(m.raw)
+	if len(schema) == 0 {
+		return f
+	}
+	f.schema = bytes.Clone(schema)
+	refitted := rewrite.RefitForm(schema, f.dialect, f.rules)
+	if !same(refitted.Schema, schema) {
+		m.edits.Replace(q.Schema, refitted.Schema)
+	}
+	if m.policy.Observe {
+		f.rules = 0 // the client answers the server's own schema
+	}
+	for _, c := range refitted.Changes {
+		m.decide(Decision{
+			Path: propertyPath(q, c), Rule: c.Rule, Verdict: VerdictRewritten, Reason: c.Reason,
+			Before: schema, After: refitted.Schema,
+		})
+	}
+	for _, c := range refitted.Warnings {
+		m.decide(Decision{Path: propertyPath(q, c), Rule: c.Rule, Verdict: VerdictUnchecked, Reason: c.Reason})
+	}
+	return f
+}
+
+func propertyPath(q rewrite.Question, c rewrite.Change) string {
+	path := q.Path + ".requestedSchema"
+	if c.Property == "" {
+		return path
+	}
+	return path + ".properties." + c.Property
+}
+
+// refitForm handles a request elicitation/create: its schema is refitted, and
+// what its answer is to be checked against is remembered with it. If it can't
+// be remembered, it is refused to the server instead of passing unchecked.
+func (m *message) refitForm() {
+	if m.env.Kind != rewrite.KindRequest || m.env.Method != "elicitation/create" {
+		return
+	}
+	questions := rewrite.FindQuestions(m.raw, m.env)
+	m.surplus(questions.Surplus)
+	q := questions.List[0]
+	one := m.newCall()
+	switch q.ModeOf(m.raw) {
+	case rewrite.ModeForm:
+		if !m.allowForm(q) {
+			return
+		}
+		one.form = m.refit(q)
+	case rewrite.ModeURL:
+		if !m.allowURL(q) {
+			return
+		}
+		one.form = &form{url: true}
+	default:
+		m.decide(Decision{Path: q.Path + ".mode", Rule: "form", Verdict: VerdictUnchecked, Reason: "a mode that we do not know; its answer is not checked"})
+	}
+	if one.form != nil {
+		one.form.task = !q.Task.Empty()
+		if m.policy.Answer.OnInvalid == policy.OutcomeRetry {
+			one.form.request = bytes.Clone(m.edits.Apply(m.raw))
+		}
+	}
+	s := m.session
+	s.mu.Lock()
+	full := s.calls.full(m.policy)
+	if !full {
+		s.calls.add(callKey{ToClient, canonicalID(one.id)}, one)
+	}
+	s.mu.Unlock()
+	if full && one.form != nil {
+		m.decide(Decision{Path: "params", Rule: "form", Verdict: VerdictRefused, Reason: "too many requests are in flight in this session"})
+		m.refuse(codeInvalidRequest, textCallsFull)
+	}
+}

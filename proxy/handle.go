@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// handle decides what becomes of one message. It is the same for every
+// transport: HTTP bodies, SSE events, stdio lines and, one by one, the elements
+// of a batch. A message with nothing of ours in it goes on as the slice that
+// came. An error is one of rewrite.Scan's: the text is no message, and what is
+// done with it is the transport's affair.
+func (s *session) handle(to Direction, raw []byte) (outcome, error) {
+	env, err := rewrite.Scan(raw)
+	if err != nil {
+		return outcome{}, err
+	}
+	p := s.proxy.policy()
+	if env.Kind == rewrite.KindBatch {
+		return s.batch(to, raw, p)
+	}
+	return s.one(to, raw, env, p), nil
+}
+
+// one handles a message that is no batch: track, find and decide, apply.
+func (s *session) one(to Direction, raw []byte, env rewrite.Envelope, p *policy.Policy) outcome {
+	m := &message{session: s, to: to, raw: raw, env: env, policy: p}
+	m.surplus(env.Surplus)
+	m.track()
+	if p != nil {
+		for _, step := range steps[to] {
+			if step(m); m.out != nil {
+				break
+			}
+		}
+	}
+	return m.finish()
+}
+
+// steps are what is looked at in a message, in order. Each adds edits, or
+// settles the outcome, which ends the message's way.
+var steps = [2][]func(*message){
+	ToServer: {
+		(*message).plainElicitation,
+		(*message).clientIcons,
+		(*message).checkAnswer,
+		(*message).checkInputResponses,
+	},
+	ToClient: {
+		(*message).learnServer,
+		(*message).refitForm,
+		(*message).refitInputRequests,
+		(*message).judgeIcons,
+		(*message).cacheability,
+	},
+}
+
+// finish applies the edits, unless a step has settled the outcome.
+func (m *message) finish() outcome {
+	var out outcome
+	switch {
+	case m.policy != nil && m.policy.Observe:
+		out = outcome{forward: m.raw}
+	case m.out != nil:
+		out = *m.out
+	default:
+		out = outcome{forward: m.edits.Apply(m.raw)}
+	}
+	if h := m.session.proxy.OnMessage; h != nil {
+		h(m.summary(out))
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/policy/icon"
+)
+
+// A Proxy stands between MCP clients and MCP servers. Its zero value passes
+// every message. Set the fields before the first use; after that they must not
+// be changed.
+type Proxy struct {
+	// Policy returns the policy in force. It is called for every message, so a
+	// reload takes hold with the next one. nil: everything passes.
+	Policy func() *policy.Policy
+
+	// Icons fetches and decodes the icons that the policy inlines. nil: they
+	// are stripped.
+	Icons *icon.Fetcher
+
+	// Seal seals the state that modern clients carry between a question and
+	// its answer. nil: a key of this process's own, made on first use.
+	Seal *Sealer
+
+	// Log is told of every rewrite (info), of what passes unchecked or is
+	// refused (warn). nil: nobody.
+	Log *zap.Logger
+
+	// OnDecision is told of everything that was changed, refused or (with the
+	// policy's observe) would have been. It is called before the message is
+	// passed on, by many goroutines at once. nil: nobody.
+	OnDecision func(Decision)
+
+	// OnMessage is told of every message that was handled. nil: nobody.
+	OnMessage func(Message)
+
+	// OnStray is given each line on a stdio server's output that is no
+	// JSON-RPC message, without its end. It must not keep it. nil: nobody.
+	OnStray func(line []byte)
+
+	sealOnce sync.Once
+	inflight inflight
+	tasks    taskCache
+}
+
+// policy is what is in force, nil if everything passes.
+func (p *Proxy) policy() *policy.Policy {
+	if p.Policy == nil {
+		return nil
+	}
+	return p.Policy()
+}
+
+func (p *Proxy) logger() *zap.Logger {
+	if p.Log == nil {
+		return nopLog
+	}
+	return p.Log
+}
+
+var nopLog = zap.NewNop()

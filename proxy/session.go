@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// A session is what the proxy remembers of one client's talk with one server:
+// over stdio the life of the two streams, over HTTP one Mcp-Session-Id (or the
+// announced endpoint of HTTP+SSE), and where there is none a single POST with
+// all that answers it.
+type session struct {
+	proxy *Proxy
+	id    string // for logs and the audit; empty over stdio
+	known bool   // it was made at an initialize that we saw (or is a stream pair)
+
+	// origin is the server's own origin over HTTP, for the rule "self".
+	origin string
+
+	// send injects a message of our own. It reports false where there is no
+	// stream to carry it.
+	send func(to Direction, raw []byte) bool
+
+	// ask sends a request of our own to the server, on behalf of the client's
+	// request that stands in raw, and returns the server's response. It is nil
+	// where the transport can't.
+	ask func(method string, params []byte) ([]byte, error)
+
+	// waiting is called before a message waits for icons, so that what was
+	// handled before it is not held up in a buffer. It may be nil.
+	waiting func(to Direction)
+
+	mu       sync.Mutex
+	revision string // that the client offered in initialize, or that its requests declare
+	server   string // the server's name, from its Implementation
+	changed  listChanged
+	calls    calls
+	tasks    taskForms // of tasks whose answer comes by tasks/result
+	subs     map[string]*subscription
+}
+
+// listChanged says for which lists the server announced listChanged.
+type listChanged struct{ tools, prompts, resources bool }
+
+// Revisions of the protocol at which something changes for us. They compare as text.
+const (
+	revisionElicitation = "2025-06-18" // elicitation, with enumNames
+	revisionTitled      = "2025-11-25" // titled enums (SEP-1330), icons (SEP-973)
+	revisionModern      = "2026-07-28" // stateless, input requests in results
+)
+
+// metaProtocolVersion is where a modern request declares its revision.
+const metaProtocolVersion = "io.modelcontextprotocol/protocolVersion"
+
+// clientRevision is the revision that the client of this message knows: what
+// the request at hand declares, else what it offered in initialize, whatever
+// was negotiated then. Empty if neither is known.
+func (m *message) clientRevision() string {
+	if m.call != nil && m.call.revision != "" {
+		return m.call.revision
+	}
+	m.session.mu.Lock()
+	defer m.session.mu.Unlock()
+	return m.session.revision
+}
+
+// dialect is the form in which this message's client shows enums.
+func (m *message) dialect() rewrite.Dialect {
+	if m.policy.Enums == policy.EnumsAuto && m.oldClient() {
+		return rewrite.Named
+	}
+	return rewrite.Titled
+}
+
+// oldClient reports whether the client is of a revision before titled enums and icons.
+func (m *message) oldClient() bool {
+	r := m.clientRevision()
+	return r != "" && r < revisionTitled
+}
+
+// track keeps the table of calls: a request opens an entry, a response and a
+// cancellation close it.
+func (m *message) track() {
+	s := m.session
+	switch m.env.Kind {
+	case rewrite.KindRequest:
+		if m.to == ToClient && m.env.Method == "elicitation/create" {
+			return // remembered with its form, once that is known
+		}
+		one := m.newCall()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if m.env.Method == "initialize" && m.to == ToServer {
+			s.revision = m.offered()
+		}
+		if !s.calls.full(m.policy) {
+			s.calls.add(callKey{m.to, canonicalID(one.id)}, one)
+		}
+	case rewrite.KindResult, rewrite.KindError:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		m.call = s.calls.answered(callKey{m.to.back(), canonicalID(m.id())})
+	case rewrite.KindNotification:
+		if m.env.Method != "notifications/cancelled" {
+			return
+		}
+		if id, ok := rewrite.Lookup(m.raw, m.env.Params, "requestId"); ok {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.calls.remove(callKey{m.to, canonicalID(id.Of(m.raw))})
+		}
+	}
+}
+
+// full reports whether one more request may not be remembered.
+func (c *calls) full(p *policy.Policy) bool {
+	limit := int(p.Limits.Calls)
+	return limit > 0 && len(c.open) >= limit
+}
+
+// offered is the revision that an initialize request offers.
+func (m *message) offered() string {
+	at, _ := rewrite.Lookup(m.raw, m.env.Params, "protocolVersion")
+	v, _ := rewrite.String(m.raw, at)
+	return v
+}
+
+// newCall says what has to be remembered of a request.
+func (m *message) newCall() *call {
+	one := &call{id: append([]byte(nil), m.id()...), method: m.env.Method}
+	if m.to == ToClient {
+		if one.method == "tasks/result" {
+			one.form = m.taskForm()
+		}
+		return one
+	}
+	if m.env.Seen&(rewrite.KeyProtocolVersion|rewrite.KeyOdd) != 0 {
+		at, _ := rewrite.Lookup(m.raw, m.env.Params, "_meta", metaProtocolVersion)
+		one.revision, _ = rewrite.String(m.raw, at)
+	}
+	switch one.method {
+	case "tools/call", "prompts/get":
+		one.target = m.param("name")
+	case "resources/read":
+		one.target = m.param("uri")
+	default:
+		if strings.HasPrefix(one.method, "tasks/") {
+			one.target = m.param("taskId")
+		}
+		return one
+	}
+	if one.canAsk = one.revision != ""; one.canAsk {
+		arguments, _ := rewrite.Lookup(m.raw, m.env.Params, "arguments")
+		one.digest = CallDigest(one.method, one.target, arguments.Of(m.raw))
+	}
+	return one
+}
+
+// param is a string of the request's params.
+func (m *message) param(name string) string {
+	at, _ := rewrite.Lookup(m.raw, m.env.Params, name)
+	v, _ := rewrite.String(m.raw, at)
+	return v
+}
+
+// learnServer notes what an initialize result says of the server.
+func (m *message) learnServer() {
+	var changed listChanged
+	for list, to := range map[string]*bool{"tools": &changed.tools, "prompts": &changed.prompts, "resources": &changed.resources} {
+		at, _ := rewrite.Lookup(m.raw, m.env.Result, "capabilities", list, "listChanged")
+		*to = string(at.Of(m.raw)) == "true"
+	}
+	at, _ := rewrite.Lookup(m.raw, m.env.Result, "serverInfo", "name")
+	name, _ := rewrite.String(m.raw, at)
+	s := m.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server, s.changed = name, changed
+}
+
+// failCalls forgets all requests that wait for the given side, and tells each
+// sender why there will be no answer.
+func (s *session) failCalls(waitFor Direction, text string) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out [][]byte
+	for key, one := range s.calls.open {
+		if key.to == waitFor {
+			s.calls.remove(key)
+			out = append(out, errorMessage(one.id, codeInternal, text))
+		}
+	}
+	return out
+}
+
+func (s *session) log() *zap.Logger { return s.proxy.logger() }
