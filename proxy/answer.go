@@ -69,9 +69,9 @@ func (m *message) report(path string, v verdict, before []byte) {
 	}
 	verdict := VerdictRefused
 	switch v.Outcome {
-	case policy.OutcomePass:
+	case policy.Pass:
 		verdict = VerdictPassed
-	case policy.OutcomeRetry:
+	case policy.Retry:
 		verdict = VerdictAsked
 	}
 	// The sentences quote the answer, so the audit gets the fields and rules alone.
@@ -106,18 +106,18 @@ func (m *message) checkAnswer() {
 	}
 	was := m.env.Result.Of(m.raw)
 	v := m.judge(f, was)
-	if v.Outcome == policy.OutcomeRetry && !m.askAgain(v.Problems) {
-		v.Outcome = policy.OutcomeRefuse
+	if v.Outcome == policy.Retry && !m.askAgain(v.Problems) {
+		v.Outcome = policy.Refuse
 	}
 	m.report("result", v, was)
 	switch v.Outcome {
-	case policy.OutcomePass:
+	case policy.Pass:
 		if !same(v.result, was) {
 			m.edits.Replace(m.env.Result, v.result)
 		}
-	case policy.OutcomeCancel, policy.OutcomeDecline:
+	case policy.Cancel, policy.Decline:
 		m.replace(resultMessage(m.id(), []byte(`{"action":"`+v.Outcome.String()+`"}`)))
-	case policy.OutcomeRetry:
+	case policy.Retry:
 		m.drop()
 	default:
 		m.replace(errorMessage(m.id(), codeInvalidParams, policy.ProblemText(v.Problems)))
@@ -128,7 +128,7 @@ func (m *message) checkAnswer() {
 // answers a question that we never saw. In a session that we do know, a
 // response to no request of ours is one that the server ignores.
 func (m *message) unknownAnswer() {
-	if m.session.known || m.policy.Answers.UnknownSession == policy.PassIt || !accepts(m.raw, m.env.Result) {
+	if m.session.known || m.policy.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
 		return
 	}
 	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: "an answer in a session that we do not know"})

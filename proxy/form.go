@@ -39,8 +39,8 @@ func (m *message) rules() rewrite.Rules {
 		rewrite.RuleLocalRef:        c.LocalRef,
 		rewrite.RuleConst:           c.Const,
 		rewrite.RuleTypedEnums:      c.TypedEnums && enums,
-		rewrite.RuleFormats:         c.Formats == policy.On || c.Formats == policy.Auto && titled,
-		rewrite.RuleDefaults:        c.Defaults == policy.On || c.Defaults == policy.Auto && titled,
+		rewrite.RuleFormats:         c.Formats == policy.SwitchOn || c.Formats == policy.SwitchAuto && titled,
+		rewrite.RuleDefaults:        c.Defaults == policy.SwitchOn || c.Defaults == policy.SwitchAuto && titled,
 		rewrite.RuleEnumBesideOneOf: c.EnumBesideOneOf && enums,
 		rewrite.RuleOptions:         c.Options && enums,
 	} {
@@ -114,7 +114,7 @@ func (m *message) refitForm() {
 	}
 	if one.form != nil {
 		one.form.task = !q.Task.Empty()
-		if m.policy.Answer.OnInvalid == policy.OutcomeRetry {
+		if m.policy.Answer.OnInvalid == policy.Retry {
 			one.form.request = bytes.Clone(m.edits.Apply(m.raw))
 		}
 	}
