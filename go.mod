@@ -5,11 +5,20 @@ go 1.26.0
 require (
 	github.com/goccy/go-yaml v1.19.2
 	github.com/miekg/dns v1.1.73
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.1.0
 	go.uber.org/goleak v1.3.0
+	go.uber.org/zap v1.28.0
 	golang.org/x/image v0.48.0
 	golang.org/x/net v0.62.0
+	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.47.0
 	golang.org/x/time v0.16.0
 )
 
-require golang.org/x/text v0.44.0 // indirect
+require (
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	go.uber.org/multierr v1.10.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
+)

@@ -17,8 +17,8 @@ type verdict struct {
 // turned back to the server's own types, and that is checked.
 func (m *message) judge(f *form, result []byte) verdict {
 	if f.url {
-		v := verdict{m.policy.Answer.DecideURL(result), result}
-		v.apply(rewrite.Member{})
+		v := verdict{AnswerDecision: m.policy.Answers.DecideURL(result)}
+		v.result = v.Apply(result)
 		return v
 	}
 	at := rewrite.Span{Start: 0, End: len(result)}
@@ -29,31 +29,11 @@ func (m *message) judge(f *form, result []byte) verdict {
 			var e rewrite.Edits
 			e.Replace(content.Value, back)
 			result = e.Apply(result)
-			content, _ = rewrite.Get(result, rewrite.Span{Start: 0, End: len(result)}, "content")
 		}
 	}
-	v := verdict{m.policy.Answer.Decide(f.schema, result), result}
-	v.apply(content)
+	v := verdict{AnswerDecision: m.policy.Answers.Decide(f.schema, result)}
+	v.result = v.Apply(result)
 	return v
-}
-
-// apply makes the changes to the content that the policy asked for.
-func (v *verdict) apply(content rewrite.Member) {
-	at := rewrite.Span{Start: 0, End: len(v.result)}
-	var e rewrite.Edits
-	switch {
-	case v.DropContent:
-		for member := range rewrite.Members(v.result, at) {
-			if rewrite.Fold(member.Key) == "content" {
-				e.Remove(member.At)
-			}
-		}
-	case v.Content != nil && content.At.Empty():
-		e.Prepend(v.result, at, append([]byte(`"content":`), v.Content...))
-	case v.Content != nil:
-		e.Replace(content.Value, v.Content)
-	}
-	v.result = e.Apply(v.result)
 }
 
 // report tells what the check of the answer at path found.
@@ -101,6 +81,10 @@ func (m *message) checkAnswer() {
 		return
 	}
 	f := m.call.form
+	if f == nil && m.call.method == "tasks/result" {
+		m.unknownAnswer()
+		return
+	}
 	if f == nil || m.becameTask(f) {
 		return
 	}
@@ -124,11 +108,12 @@ func (m *message) checkAnswer() {
 	}
 }
 
-// unknownAnswer refuses an accepted answer in a session that we don't know: it
-// answers a question that we never saw. In a session that we do know, a
-// response to no request of ours is one that the server ignores.
+// unknownAnswer refuses an accepted answer to a question that we don't know,
+// because the session or the task is not one that we saw begin. In a session
+// that we do know, a response to no request at all is one that the server
+// ignores.
 func (m *message) unknownAnswer() {
-	if m.session.known || m.policy.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
+	if m.session.known && m.call == nil || m.policy.Config.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
 		return
 	}
 	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: "an answer in a session that we do not know"})
@@ -155,7 +140,7 @@ func accepts(raw []byte, at rewrite.Span) bool {
 // message. It reports false if it can't or may not any more.
 func (m *message) askAgain(problems []policy.Problem) bool {
 	f := m.call.form
-	if f.request == nil || f.tries >= int(m.policy.Answers.Retries) || m.policy.Observe || m.session.send == nil {
+	if f.request == nil || f.tries >= int(m.policy.Config.Answers.Retries) || m.policy.Config.Observe || m.session.send == nil {
 		return false
 	}
 	again := withProblems(f.request, problems)
@@ -263,4 +248,3 @@ func (m *message) taskForm() *form {
 	again.request, again.task = nil, false
 	return &again
 }
-

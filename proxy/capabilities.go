@@ -9,7 +9,7 @@ import (
 // servers of the 2025-06-18 generation fail on the sub-capabilities form and
 // url that later clients announce in initialize.
 func (m *message) plainElicitation() {
-	if m.policy.Compat != policy.CompatPlainElicitation || m.env.Kind != rewrite.KindRequest || m.env.Method != "initialize" {
+	if m.policy.Config.Compat != policy.CompatPlainElicitation || m.env.Kind != rewrite.KindRequest || m.env.Method != "initialize" {
 		return
 	}
 	at, ok := rewrite.Lookup(m.raw, m.env.Params, "capabilities", "elicitation")

@@ -57,25 +57,36 @@ func (m *message) summary(out outcome) Message {
 // decide tells of a decision: the log, and the hook. What is only unchecked or
 // refused is a warning.
 func (m *message) decide(d Decision) {
+	log := m.session.log().Info
+	switch d.Verdict {
+	case VerdictRefused, VerdictUnchecked, VerdictPassed, VerdictAsked:
+		log = m.session.log().Warn
+	}
+	log(m.verb(d.Verdict), zap.String("rule", d.Rule), zap.String("path", d.Path), zap.String("why", d.Reason),
+		zap.String("method", m.method()), zap.Stringer("direction", m.to))
+	m.audit(d)
+}
+
+// verb is a verdict as the log says it.
+func (m *message) verb(verdict string) string {
+	if m.policy.Config.Observe {
+		return "would be " + verdict
+	}
+	return verdict
+}
+
+// audited reports whether somebody is told of each decision.
+func (m *message) audited() bool { return m.session.proxy.OnDecision != nil }
+
+// audit tells the hook of a decision.
+func (m *message) audit(d Decision) {
+	if !m.audited() {
+		return
+	}
 	s := m.session
-	d.Session, d.To, d.Method, d.Observed = s.id, m.to, m.method(), m.policy.Observe
+	d.Session, d.To, d.Method, d.Observed = s.id, m.to, m.method(), m.policy.Config.Observe
 	s.mu.Lock()
 	d.Server = s.server
 	s.mu.Unlock()
-	log := s.log().Info
-	switch d.Verdict {
-	case VerdictKept:
-		log = s.log().Debug
-	case VerdictRefused, VerdictUnchecked, VerdictPassed, VerdictAsked:
-		log = s.log().Warn
-	}
-	text := d.Verdict
-	if d.Observed {
-		text = "would be " + text
-	}
-	log(text, zap.String("rule", d.Rule), zap.String("path", d.Path), zap.String("why", d.Reason),
-		zap.String("method", d.Method), zap.Stringer("direction", d.To))
-	if h := s.proxy.OnDecision; h != nil {
-		h(d)
-	}
+	s.proxy.OnDecision(d)
 }

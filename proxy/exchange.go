@@ -33,8 +33,9 @@ type message struct {
 	policy  *policy.Policy
 	call    *call // what a response answers; nil if we don't know it, or for a request
 
-	edits rewrite.Edits
-	out   *outcome // set by a step that settles what becomes of the message
+	edits      rewrite.Edits
+	incomplete bool     // it goes out without icons that may come later
+	out        *outcome // set by a step that settles what becomes of the message
 }
 
 // An outcome is what becomes of a message.

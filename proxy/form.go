@@ -25,9 +25,9 @@ func (f *form) restore(content []byte) []byte {
 
 // rules are the schema rules that are in force for this message's client.
 func (m *message) rules() rewrite.Rules {
-	c := &m.policy.Schemas
+	c := &m.policy.Config.Schemas
 	titled := m.dialect() == rewrite.Titled
-	enums := m.policy.Enums != policy.EnumsNever
+	enums := m.policy.Config.Enums != policy.EnumsNever
 	var on rewrite.Rules
 	for rule, is := range map[rewrite.Rules]bool{
 		rewrite.RuleEnumNames:       c.EnumNames && enums,
@@ -64,7 +64,7 @@ func (m *message) refit(q rewrite.Question) *form {
 	if !same(refitted.Schema, schema) {
 		m.edits.Replace(q.Schema, refitted.Schema)
 	}
-	if m.policy.Observe {
+	if m.policy.Config.Observe {
 		f.rules = 0 // the client answers the server's own schema
 	}
 	for _, c := range refitted.Changes {
@@ -100,21 +100,15 @@ func (m *message) refitForm() {
 	one := m.newCall()
 	switch q.ModeOf(m.raw) {
 	case rewrite.ModeForm:
-		if !m.allowForm(q) {
-			return
-		}
 		one.form = m.refit(q)
 	case rewrite.ModeURL:
-		if !m.allowURL(q) {
-			return
-		}
 		one.form = &form{url: true}
 	default:
 		m.decide(Decision{Path: q.Path + ".mode", Rule: "form", Verdict: VerdictUnchecked, Reason: "a mode that we do not know; its answer is not checked"})
 	}
 	if one.form != nil {
 		one.form.task = !q.Task.Empty()
-		if m.policy.Answer.OnInvalid == policy.Retry {
+		if m.policy.Answers.OnInvalid == policy.Retry {
 			one.form.request = bytes.Clone(m.edits.Apply(m.raw))
 		}
 	}

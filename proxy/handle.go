@@ -44,14 +44,11 @@ var steps = [2][]func(*message){
 		(*message).plainElicitation,
 		(*message).clientIcons,
 		(*message).checkAnswer,
-		(*message).checkInputResponses,
 	},
 	ToClient: {
 		(*message).learnServer,
 		(*message).refitForm,
-		(*message).refitInputRequests,
 		(*message).judgeIcons,
-		(*message).cacheability,
 	},
 }
 
@@ -59,7 +56,7 @@ var steps = [2][]func(*message){
 func (m *message) finish() outcome {
 	var out outcome
 	switch {
-	case m.policy != nil && m.policy.Observe:
+	case m.policy != nil && m.policy.Config.Observe:
 		out = outcome{forward: m.raw}
 	case m.out != nil:
 		out = *m.out

@@ -2,9 +2,10 @@ package proxy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
+
+	"go.uber.org/zap"
 
 	"github.com/mcp-refit/mcp-refit/policy"
 	"github.com/mcp-refit/mcp-refit/policy/icon"
@@ -20,6 +21,8 @@ type iconJob struct {
 	place [][]rewrite.Placement // one an icon, as in sets
 	wait  []wanted
 	late  []*icon.Pending
+
+	tallies []tally
 }
 
 // A wanted icon is one that the policy inlines.
@@ -41,7 +44,7 @@ func (m *message) judgeIcons() {
 
 // clientIcons does the same for what the client sends, where the policy asks for it.
 func (m *message) clientIcons() {
-	if m.env.Seen&hasIcons == 0 || !m.policy.Icons.Client {
+	if m.env.Seen&hasIcons == 0 || !m.policy.Config.Icons.Client {
 		return
 	}
 	m.icons(rewrite.Place{Method: m.method()}, false)
@@ -67,6 +70,7 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 		s := &j.sets[i]
 		s.Edit(m.raw, &m.edits, j.place[i], j.keepWebsite(s))
 	}
+	j.log()
 	if len(j.late) > 0 {
 		m.incomplete = true
 		m.session.announce(m.method(), j.late)
@@ -86,7 +90,7 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 		j.tell(set, n, policy.IconDecision{Reason: "the client's revision has no icons"}, VerdictStripped)
 		return
 	}
-	d := p.Icon.Decide(policy.IconArgs{URL: ic.Src, Origin: j.m.session.origin})
+	d := p.Icons.Decide(policy.IconArgs{URL: ic.Src, Origin: j.m.session.origin})
 	switch {
 	case d.Verdict == policy.Keep:
 		j.place[set][n].Keep = true
@@ -94,7 +98,7 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 	case d.Verdict == policy.Inline && j.m.session.proxy.Icons == nil:
 		d.Reason = "nothing here can fetch or decode it"
 		j.tell(set, n, d, VerdictStripped)
-	case d.Verdict == policy.Inline && p.Observe:
+	case d.Verdict == policy.Inline && p.Config.Observe:
 		j.tell(set, n, d, VerdictInlined)
 	case d.Verdict == policy.Inline:
 		url := d.URL
@@ -127,7 +131,7 @@ func (j *iconJob) collect() {
 			flush(j.m.to)
 		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, j.m.policy.Icons.Deadline.Std())
+		ctx, cancel = context.WithTimeout(ctx, j.m.policy.Config.Icons.Deadline.Std())
 		defer cancel()
 	}
 	for i := range j.wait {
@@ -155,7 +159,7 @@ func allOf[T any](list []T, ok func(T) bool) bool {
 // budget places the pictures that have arrived, within the policy's budget for
 // a message: the largest are scaled down first, and then stripped.
 func (j *iconJob) budget() {
-	limit := int(j.m.policy.Icons.Budget.PerMessage)
+	limit := int(j.m.policy.Config.Icons.Budget.PerMessage)
 	total := 0
 	for _, w := range j.wait {
 		total += len(w.image.URI)
@@ -184,7 +188,7 @@ func (j *iconJob) budget() {
 // returns the total size after that.
 func (j *iconJob) shrink(total, limit int) int {
 	share := limit / len(j.wait)
-	ctx, cancel := context.WithTimeout(context.Background(), j.m.policy.Icons.Deadline.Std())
+	ctx, cancel := context.WithTimeout(context.Background(), j.m.policy.Config.Icons.Deadline.Std())
 	defer cancel()
 	smaller := map[string]icon.Image{} // equal icons are scaled once
 	for i := range j.wait {
@@ -214,7 +218,7 @@ func (j *iconJob) keepWebsite(s *rewrite.IconSet) bool {
 	}
 	d := policy.IconDecision{Reason: s.Website.Bad}
 	if s.Website.Bad == "" {
-		d = j.m.policy.Icon.DecideWebsite(policy.IconArgs{URL: s.Website.URL, Origin: j.m.session.origin})
+		d = j.m.policy.Icons.DecideWebsite(policy.IconArgs{URL: s.Website.URL, Origin: j.m.session.origin})
 	}
 	verdict := VerdictStripped
 	if d.Verdict != policy.Strip {
@@ -224,9 +228,51 @@ func (j *iconJob) keepWebsite(s *rewrite.IconSet) bool {
 	return d.Verdict != policy.Strip
 }
 
+// tell counts the verdict on one icon for the log, and audits it.
 func (j *iconJob) tell(set, n int, d policy.IconDecision, verdict string) {
+	text := reasonText(d)
+	j.count(verdict, text)
+	if !j.m.audited() {
+		return
+	}
 	s := &j.sets[set]
-	j.m.decide(Decision{Path: fmt.Sprintf("%s.icons[%d]", s.Path, n), Rule: "icon", Verdict: verdict, Reason: reasonText(d), Before: []byte(s.Icons[n].Src)})
+	j.m.audit(Decision{
+		Path: s.Path + ".icons[" + strconv.Itoa(n) + "]", Rule: "icon", Verdict: verdict, Reason: text,
+		Before: []byte(s.Icons[n].Src), After: []byte(j.place[set][n].URI),
+	})
+}
+
+// A tally says how many icons of a message met the same end. A list of
+// thousands of tools makes a few lines in the log.
+type tally struct {
+	verdict, reason string
+	icons           int
+}
+
+func (j *iconJob) count(verdict, reason string) {
+	for i := range j.tallies {
+		if t := &j.tallies[i]; t.verdict == verdict && t.reason == reason {
+			t.icons++
+			return
+		}
+	}
+	if len(j.tallies) < maxTallies {
+		j.tallies = append(j.tallies, tally{verdict, reason, 1})
+	}
+}
+
+// maxTallies is how many lines the icons of one message may make in the log.
+const maxTallies = 16
+
+func (j *iconJob) log() {
+	for _, t := range j.tallies {
+		log := j.m.session.log().Info
+		if t.verdict == VerdictKept {
+			log = j.m.session.log().Debug
+		}
+		log(j.m.verb(t.verdict), zap.String("rule", "icon"), zap.Int("icons", t.icons), zap.String("path", j.sets[0].Path),
+			zap.String("why", t.reason), zap.String("method", j.m.method()), zap.Stringer("direction", j.m.to))
+	}
 }
 
 // reasonText says why, and for which host; never the whole URL, which may

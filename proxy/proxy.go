@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"sync"
-
 	"go.uber.org/zap"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -21,10 +19,6 @@ type Proxy struct {
 	// are stripped.
 	Icons *icon.Fetcher
 
-	// Seal seals the state that modern clients carry between a question and
-	// its answer. nil: a key of this process's own, made on first use.
-	Seal *Sealer
-
 	// Log is told of every rewrite (info), of what passes unchecked or is
 	// refused (warn). nil: nobody.
 	Log *zap.Logger
@@ -41,9 +35,7 @@ type Proxy struct {
 	// JSON-RPC message, without its end. It must not keep it. nil: nobody.
 	OnStray func(line []byte)
 
-	sealOnce sync.Once
 	inflight inflight
-	tasks    taskCache
 }
 
 // policy is what is in force, nil if everything passes.

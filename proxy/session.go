@@ -39,9 +39,13 @@ type session struct {
 	revision string // that the client offered in initialize, or that its requests declare
 	server   string // the server's name, from its Implementation
 	changed  listChanged
-	calls    calls
-	tasks    taskForms // of tasks whose answer comes by tasks/result
-	subs     map[string]*subscription
+
+	// announcing are the list_changed notifications of ours that are to follow
+	// once icons have arrived.
+	announcing map[string]bool
+
+	calls calls
+	tasks taskForms // of tasks whose answer comes by tasks/result
 }
 
 // listChanged says for which lists the server announced listChanged.
@@ -71,7 +75,7 @@ func (m *message) clientRevision() string {
 
 // dialect is the form in which this message's client shows enums.
 func (m *message) dialect() rewrite.Dialect {
-	if m.policy.Enums == policy.EnumsAuto && m.oldClient() {
+	if m.policy.Config.Enums == policy.EnumsAuto && m.oldClient() {
 		return rewrite.Named
 	}
 	return rewrite.Titled
@@ -119,7 +123,7 @@ func (m *message) track() {
 
 // full reports whether one more request may not be remembered.
 func (c *calls) full(p *policy.Policy) bool {
-	limit := int(p.Limits.Calls)
+	limit := int(p.Config.Limits.Calls)
 	return limit > 0 && len(c.open) >= limit
 }
 
@@ -154,10 +158,6 @@ func (m *message) newCall() *call {
 		}
 		return one
 	}
-	if one.canAsk = one.revision != ""; one.canAsk {
-		arguments, _ := rewrite.Lookup(m.raw, m.env.Params, "arguments")
-		one.digest = CallDigest(one.method, one.target, arguments.Of(m.raw))
-	}
 	return one
 }
 
@@ -170,6 +170,9 @@ func (m *message) param(name string) string {
 
 // learnServer notes what an initialize result says of the server.
 func (m *message) learnServer() {
+	if m.env.Kind != rewrite.KindResult || m.method() != "initialize" {
+		return
+	}
 	var changed listChanged
 	for list, to := range map[string]*bool{"tools": &changed.tools, "prompts": &changed.prompts, "resources": &changed.resources} {
 		at, _ := rewrite.Lookup(m.raw, m.env.Result, "capabilities", list, "listChanged")

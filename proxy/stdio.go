@@ -71,8 +71,8 @@ func (p *Proxy) link(client, server Stream) *link {
 	l := &link{session: &session{proxy: p, known: true}}
 	maxMessage := int64(0)
 	if pol := p.policy(); pol != nil {
-		maxMessage = int64(pol.Limits.MaxMessage)
-		p.inflight.limit(int64(pol.Limits.MaxInflight))
+		maxMessage = int64(pol.Config.Limits.MaxMessage)
+		p.inflight.limit(int64(pol.Config.Limits.MaxInflight))
 	}
 	l.write = [2]*frameWriter{ToServer: {w: server.W}, ToClient: {w: client.W}}
 	for to, r := range map[Direction]io.Reader{ToServer: client.R, ToClient: server.R} {

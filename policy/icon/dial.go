@@ -65,6 +65,9 @@ func (f *Fetcher) resolve(ctx context.Context, host string) ([]netip.Addr, error
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}
+	if host == "localhost" { // RFC 6761, section 6.3; resolvers differ on localhost with a root dot
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
 	ctx, cancel := withTimeout(ctx, f.ResolveTimeout, defaultResolveTimeout)
 	defer cancel()
 	resolver := f.Resolver

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/proxy"
+)
+
+// serve runs the proxy in the form that the command line asks for.
+func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	log := newLog(p.Config.Run, std.err)
+	icons := newFetcher(p.Config)
+	defer icons.Close()
+	px := &proxy.Proxy{
+		Policy: func() *policy.Policy { return p },
+		Icons:  icons,
+		Log:    log,
+		OnStray: func(line []byte) {
+			_, _ = std.err.Write(append(line[:len(line):len(line)], '\n'))
+		},
+	}
+	return wrapChild(ctx, px, p, t, std, log)
+}
+
+// endedWait is how long a child has to say how it ended, once its output has.
+const endedWait = 250 * time.Millisecond
+
+// wrapChild starts the server as a child and carries the messages between it
+// and our own stdio. The exit code is the child's.
+func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
+	grace := p.Config.Limits.Grace.Std()
+	child := &proxy.Child{
+		Command: t.command, Stderr: std.err, Grace: grace, KillAfter: grace, Watchdog: self(argWatchdog),
+		Warn: func(err error) { log.Warn(err.Error()) },
+	}
+	if err := child.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	ended := make(chan proxy.ExitStatus, 1)
+	go func() { ended <- child.Wait() }()
+	server := proxy.Stream{
+		R: child.Stdout(),
+		W: childInput{child.Stdin(), child},
+		Ended: func() string {
+			select {
+			case status := <-ended:
+				ended <- status
+				return status.String()
+			case <-time.After(endedWait):
+				return "closed its output"
+			}
+		},
+	}
+	client := proxy.Stream{R: std.in, W: nopCloser{std.out}}
+	if err := px.Run(ctx, client, server); err != nil && ctx.Err() == nil {
+		log.Error("the connection ended", zap.Error(err))
+	}
+	if err := child.Shutdown(); err != nil {
+		log.Error("the server could not be ended", zap.Error(err))
+	}
+	if status := <-ended; status.Code != exitOK {
+		return exitCode(status.Code)
+	}
+	return nil
+}
+
+// childInput is a child's stdin. Its end is the beginning of the child's.
+type childInput struct {
+	io.Writer
+	child *proxy.Child
+}
+
+func (c childInput) Close() error {
+	go c.child.Shutdown()
+	return nil
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
