@@ -174,11 +174,11 @@ func (f *form) choices(schema *value) []option {
 		if names := f.follow(schema, "enumNames"); names != nil {
 			owner.members = append(owner.members, member{name: "enumNames", value: names})
 		}
-		if options := optionsOf(owner); options != nil {
+		if options := optionsOf(owner, maxValues); options != nil {
 			return options
 		}
 		for _, branch := range found.items {
-			if options := optionsOf(branch); options != nil {
+			if options := optionsOf(branch, maxValues); options != nil {
 				return options
 			}
 		}

@@ -52,7 +52,13 @@ func (c *checker) checkChoice(schema *value, keyword string, branches, v *value,
 	fit, unsure := 0, 0
 	var near *value // the only branch of the value's type
 	several := false
+	if !c.spend(len(branches.items) / 8) {
+		return findings{unsure: true}
+	}
 	for _, branch := range branches.items {
+		if constant := branch.get("const"); constant != nil && !equal(constant, v) {
+			continue // an option that was not chosen
+		}
 		g := c.try(branch, v, at)
 		switch {
 		case g.valid() && g.unsure:
@@ -207,11 +213,11 @@ func (v *value) distinct() int {
 
 // field is the place of an object's member.
 func (p place) field(name string, schema *value) place {
-	secret := p.secret || secretField(name, schema)
+	below := place{path: p.path + "." + name, schema: schema, hidden: p.hidden || secretSchema(p.schema)}
 	if p.path == "" && name != "" {
-		return place{name, secret}
+		below.path = name
 	}
-	return place{p.path + "." + name, secret}
+	return below
 }
 
 func (c *checker) missing(schema *value, name string, at place) findings {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
@@ -207,8 +208,11 @@ func (c *checker) pattern(keyword *value) (expression, error) {
 	if c.patterns == nil {
 		c.patterns = map[*value]compiledPattern{}
 	}
+	if c.steps < 0 {
+		return expression{}, errors.New("is one too many")
+	}
 	p, err := compilePattern(keyword.text)
-	c.spend(min(c.steps, p.instructions/4+len(keyword.text)/16))
+	c.spend(p.instructions + len(keyword.text)/8)
 	c.patterns[keyword] = compiledPattern{p, err}
 	return p, err
 }

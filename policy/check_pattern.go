@@ -52,7 +52,7 @@ func compilePattern(source string) (expression, error) {
 }
 
 // work is what a match of text costs at worst, in steps.
-func (p expression) work(text string) int { return p.instructions * len(text) / 32 }
+func (p expression) work(text string) int { return p.instructions * len(text) / 256 }
 
 // patternSize estimates the instructions of a pattern before it is compiled:
 // x{1000} is five bytes and a thousand instructions.
@@ -121,7 +121,7 @@ func (t *translator) group() error {
 			opening = ecmaName.FindString(t.rest())
 		}
 		if opening == "" {
-			return errors.New("uses a group that cannot be checked in linear time")
+			return errors.New("uses a group that cannot be checked")
 		}
 	}
 	t.out.WriteString(opening)

@@ -123,8 +123,13 @@ func (c *checker) fail(at place, rule string, v *value, fault string, schema *va
 		return findings{problems: []Problem{{Field: at.name(), Rule: rule}}}
 	}
 	shown := quoteValue(v)
-	if at.secret {
+	switch {
+	case at.secret():
 		shown = "the value"
+	case v.kind == kindArray:
+		shown = "the list"
+	case v.kind == kindObject:
+		shown = "the object"
 	}
 	message := shown + " " + fault
 	if wish := c.wants(schema, maxReferences); wish != "" {
@@ -138,7 +143,7 @@ func (c *checker) wants(schema *value, hops int) string {
 	if schema == nil || schema.kind != kindObject || hops == 0 {
 		return ""
 	}
-	if options := optionsOf(schema); options != nil {
+	if options := optionsOf(schema, maxOptions+1); options != nil {
 		return listOptions(options)
 	}
 	var wishes []string
@@ -280,16 +285,16 @@ type option struct {
 	title string
 }
 
-// optionsOf returns the options of an enumeration of any shape, or nil:
+// optionsOf returns the first options of an enumeration of any shape, or nil:
 // enum with enumNames, const, or oneOf and anyOf in which all have a const.
-func optionsOf(schema *value) []option {
+func optionsOf(schema *value, limit int) []option {
 	var options []option
 	if constant := schema.get("const"); constant != nil {
 		return []option{{constant, ""}}
 	}
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		if branches := schema.get(keyword); branches != nil && allConst(branches) {
-			for _, b := range branches.items {
+			for _, b := range branches.items[:min(len(branches.items), limit)] {
 				o := option{value: b.get("const")}
 				if title := b.get("title"); title != nil {
 					o.title = title.text
@@ -304,7 +309,7 @@ func optionsOf(schema *value) []option {
 		return nil
 	}
 	names := schema.get("enumNames")
-	for i, v := range enum.items {
+	for i, v := range enum.items[:min(len(enum.items), limit)] {
 		o := option{value: v}
 		if names != nil && i < len(names.items) {
 			o.title = names.items[i].text
@@ -345,14 +350,17 @@ func listOptions(options []option) string {
 	return b.String()
 }
 
-// secretName matches the names of fields whose values are never quoted.
-var secretName = regexp.MustCompile(`(?i)passw|passphrase|passcode|pwd|secret|token|credential|api.?key|private.?key|access.?key|\botp\b|\bpin\b|cvv|cvc|ssn|card.?number`)
+// secretName matches the names, and the titles, of fields whose values are never
+// quoted. It rather takes a harmless name for a secret than the other way round.
+var secretName = regexp.MustCompile(`(?i)passw|passphrase|passcode|pwd|secret|token|credential|api.?key|private.?key|access.?key|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
 
-// secretField reports whether a field looks like a secret.
-func secretField(name string, schema *value) bool {
-	if secretName.MatchString(name) {
-		return true
-	}
+// secret reports whether a value is never to be quoted.
+func (p place) secret() bool {
+	return p.hidden || secretName.MatchString(p.path) || secretSchema(p.schema)
+}
+
+// secretSchema reports whether a field's schema asks for a secret.
+func secretSchema(schema *value) bool {
 	if schema == nil {
 		return false
 	}

@@ -191,7 +191,8 @@ func numberByte(c byte) bool {
 func (p *parser) object(v *value, depth int) error {
 	p.at++
 	for p.space(); p.doc[p.at] != '}'; p.space() {
-		m := member{start: p.at, key: p.string()}
+		m := member{start: p.at}
+		m.key = p.string()
 		var err error
 		if m.name, err = unquote(m.key); err != nil {
 			return err
