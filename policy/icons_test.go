@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -169,5 +170,303 @@ func TestDecide(t *testing.T) {
 				t.Errorf("Decide(%q) = %v, %q; want %v, %q", tt.url, d.Verdict, d.Reason, tt.want, tt.reason)
 			}
 		})
+	}
+}
+
+func TestDecideZeroStrips(t *testing.T) {
+	var none *Icons
+	for name, icons := range map[string]*Icons{"nil": none, "zero": {}} {
+		for _, url := range []string{"https://cdn.example.com/a.png", "data:image/png;base64,AAAA", ""} {
+			for _, d := range []IconDecision{icons.Decide(IconArgs{URL: url}), icons.DecideWebsite(IconArgs{URL: url})} {
+				if d.Verdict != Strip || d.Data || d.Reason != reasonNoPolicy.String() {
+					t.Errorf("%s: %q: %+v", name, url, d)
+				}
+			}
+		}
+	}
+	var zero IconDecision
+	if zero.Verdict != Strip {
+		t.Errorf("the zero decision is %v", zero.Verdict)
+	}
+}
+
+func TestDecideDefault(t *testing.T) {
+	for _, tt := range []struct {
+		def    Verdict
+		url    string
+		want   Verdict
+		reason reason
+	}{
+		{Strip, "https://www.example.net/a.png", Strip, reasonDefaultStrip},
+		{Inline, "https://www.example.net/a.png", Inline, reasonDefaultInline},
+		{Keep, "https://www.example.net/a.png", Keep, reasonDefaultKeep},
+		{Keep, "https://tracker.example.net/a.png", Strip, reasonRuleStrip},
+		{Keep, "https://tracker.example.net:8443/a.png", Strip, reasonPortUnlisted},
+		{Keep, "https://www.example.net:8443/a.png", Strip, reasonPortUnlisted},
+		{Keep, "https://metadata/", Strip, reasonPrivate},
+		{Inline, "https://metadata.google.internal/", Strip, reasonPrivate},
+		{Keep, "https://10.0.0.1/", Strip, reasonHostIP},
+		{Keep, "http://www.example.net/a.png", Strip, reasonHTTP},
+		{Keep, "data:image/png;base64,AAAA", Inline, reasonData},
+		{Strip, "data:image/png;base64,AAAA", Inline, reasonData},
+	} {
+		icons := mustIcons(t, IconsConfig{Default: tt.def, Rules: []IconRule{{Host: "tracker.example.net"}}})
+		d := icons.Decide(IconArgs{URL: tt.url})
+		if d.Verdict != tt.want || d.Reason != tt.reason.String() {
+			t.Errorf("default %v: Decide(%q) = %v, %q; want %v, %q", tt.def, tt.url, d.Verdict, d.Reason, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestDecideOrigin(t *testing.T) {
+	inline := []IconRule{{Host: "self", Action: Inline}}
+	strip := []IconRule{{Host: "self", Action: Strip}}
+	named := []IconRule{{Host: "*.example.com", Action: Strip}, {Host: "self", Action: Keep}}
+	for _, tt := range []struct {
+		name        string
+		rules       []IconRule
+		allowHTTP   bool
+		origin, url string
+		want        Verdict
+		reason      reason
+	}{
+		{"own origin", nil, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Keep, reasonSelf},
+		{"own origin, port written", nil, false, "https://mcp.example.com:443", "https://mcp.example.com/a.png", Keep, reasonSelf},
+		{"own origin in capitals", nil, false, "https://MCP.example.com", "https://mcp.example.com/a.png", Keep, reasonSelf},
+		{"own origin with a port", nil, false, "https://mcp.example.com:8443", "https://mcp.example.com:8443/a.png", Keep, reasonSelf},
+		{"own private origin", nil, false, "https://mcp.internal:8443", "https://mcp.internal:8443/a.png", Keep, reasonSelf},
+		{"U33 other port", nil, false, "https://mcp.example.com:8443", "https://mcp.example.com/a.png", Strip, reasonDefaultStrip},
+		{"U33 other scheme", nil, true, "https://mcp.example.com", "http://mcp.example.com/a.png", Strip, reasonDefaultStrip},
+		{"U33 other scheme, same port", nil, true, "http://mcp.example.com:443", "https://mcp.example.com/a.png", Strip, reasonDefaultStrip},
+		{"own origin over http", nil, false, "http://localhost:3000", "http://localhost:3000/a.png", Strip, reasonHTTP},
+		{"own origin over http, allowed", nil, true, "http://localhost:3000", "http://localhost:3000/a.png", Keep, reasonSelf},
+		{"own origin by address", nil, false, "https://10.0.0.5:8443", "https://10.0.0.5:8443/a.png", Strip, reasonHostIP},
+		{"subdomain of the origin", nil, false, "https://example.net", "https://a.example.net/a.png", Strip, reasonDefaultStrip},
+		{"self inlined", inline, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Inline, reasonRuleInline},
+		{"self stripped", strip, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Strip, reasonRuleStrip},
+		{"a rule before self", named, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Strip, reasonRuleStrip},
+		{"U34 stdio has no origin", inline, false, "", "https://mcp.example.com/a.png", Strip, reasonDefaultStrip},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			icons := mustIcons(t, IconsConfig{Rules: tt.rules, AllowHTTP: tt.allowHTTP})
+			d := icons.Decide(IconArgs{URL: tt.url, Origin: tt.origin})
+			if d.Verdict != tt.want || d.Reason != tt.reason.String() {
+				t.Errorf("got %v, %q; want %v, %q", d.Verdict, d.Reason, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func TestDecideHTTPAllowed(t *testing.T) {
+	icons := mustIcons(t, IconsConfig{AllowHTTP: true, Rules: []IconRule{
+		{Host: "cdn.example.com", Action: Keep}, {Host: "odd.example.com:8080", Action: Keep},
+	}})
+	for _, tt := range []struct {
+		url    string
+		want   Verdict
+		reason reason
+	}{
+		{"http://cdn.example.com/a.png", Keep, reasonRuleKeep},
+		{"http://cdn.example.com:80/a.png", Keep, reasonRuleKeep},
+		{"http://cdn.example.com:443/a.png", Strip, reasonPortUnlisted},
+		{"https://cdn.example.com:80/a.png", Strip, reasonPortUnlisted},
+		{"http://odd.example.com:8080/a.png", Keep, reasonRuleKeep},
+		{"https://cdn.example.com/a.png", Keep, reasonRuleKeep},
+		{"ftp://cdn.example.com/a.png", Strip, reasonScheme},
+	} {
+		d := icons.Decide(IconArgs{URL: tt.url})
+		if d.Verdict != tt.want || d.Reason != tt.reason.String() {
+			t.Errorf("Decide(%q) = %v, %q; want %v, %q", tt.url, d.Verdict, d.Reason, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestDecideWebsite(t *testing.T) {
+	rules := []IconRule{
+		{Host: "trusted.example.com", Action: Keep},
+		{Host: "inlined.example.com", Action: Inline},
+		{Host: "stripped.example.com", Action: Strip},
+	}
+	for _, tt := range []struct {
+		name        string
+		def         Verdict
+		origin, url string
+		want        Verdict
+		reason      reason
+	}{
+		{"trusted", Strip, "", "https://trusted.example.com/", Keep, reasonRuleKeep},
+		{"inlined", Strip, "", "https://inlined.example.com/", Keep, reasonRuleInline},
+		{"stripped", Keep, "", "https://stripped.example.com/", Strip, reasonRuleStrip},
+		{"self", Strip, "https://mcp.example.com", "https://mcp.example.com/", Keep, reasonSelf},
+		{"default strip", Strip, "", "https://www.example.net/", Strip, reasonDefaultStrip},
+		{"default inline", Inline, "", "https://www.example.net/", Keep, reasonDefaultInline},
+		{"default keep", Keep, "", "https://www.example.net?ref=mcp", Keep, reasonDefaultKeep},
+		{"data", Keep, "", "data:text/html,x", Strip, reasonScheme},
+		{"http, though icons may use it", Keep, "", "http://trusted.example.com/", Strip, reasonScheme},
+		{"javascript", Keep, "", "javascript:alert(1)", Strip, reasonScript},
+		{"relative", Keep, "", "/docs", Strip, reasonRelative},
+		{"private", Keep, "", "https://wiki/", Strip, reasonPrivate},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			icons := mustIcons(t, IconsConfig{Default: tt.def, Rules: rules, AllowHTTP: true})
+			d := icons.DecideWebsite(IconArgs{URL: tt.url, Origin: tt.origin})
+			if d.Verdict != tt.want || d.Reason != tt.reason.String() {
+				t.Errorf("got %v, %q; want %v, %q", d.Verdict, d.Reason, tt.want, tt.reason)
+			}
+			if d.URL != "" {
+				t.Errorf("a website is never fetched, and %q is given for it", d.URL)
+			}
+		})
+	}
+}
+
+// What is fetched has one spelling for each resource; what is kept has none
+// but its own.
+func TestDecideCanonicalURL(t *testing.T) {
+	icons := mustIcons(t, IconsConfig{Default: Inline, AllowHTTP: true, Rules: []IconRule{
+		{Host: "cdn.example.com", Action: Keep}, {Host: "www.example.net:8443", Action: Inline},
+	}})
+	for _, tt := range []struct{ url, want, host string }{
+		{"https://www.example.net/a.png", "https://www.example.net/a.png", "www.example.net"},
+		{"HTTPS://WWW.Example.NET/A.png", "https://www.example.net/A.png", "www.example.net"},
+		{"https://www.example.net:443/a.png", "https://www.example.net/a.png", "www.example.net"},
+		{"https://www.example.net:8443/a.png", "https://www.example.net:8443/a.png", "www.example.net"},
+		{"https://www.example.net", "https://www.example.net/", "www.example.net"},
+		{"https://www.example.net?x", "https://www.example.net/?x", "www.example.net"},
+		{"https://www.example.net#x", "https://www.example.net/", "www.example.net"},
+		{"https://www.example.net/a?b=c#d#e", "https://www.example.net/a?b=c", "www.example.net"},
+		{"https://www.example.net/a#", "https://www.example.net/a", "www.example.net"},
+		{"HTTP://www.example.net:80/%41?#", "http://www.example.net/%41?", "www.example.net"},
+		{"https://cdn.example.com/a.png", "", "cdn.example.com"},
+		{"data:image/png;base64,AAAA", "", ""},
+	} {
+		if d := icons.Decide(IconArgs{URL: tt.url}); d.URL != tt.want || d.Host != tt.host {
+			t.Errorf("Decide(%q) fetches %q from %q, want %q from %q", tt.url, d.URL, d.Host, tt.want, tt.host)
+		}
+	}
+}
+
+func TestDecideNamesTheRule(t *testing.T) {
+	icons := mustIcons(t, IconsConfig{Rules: attackRules})
+	for url, want := range map[string]string{
+		"https://a.example.org/":   "*.example.org",
+		"https://localhost:8443/":  "localhost:8443",
+		"https://www.example.net/": "",
+		"https://kubernetes/":      "",
+	} {
+		if d := icons.Decide(IconArgs{URL: url}); d.Rule != want {
+			t.Errorf("%s: by the rule %q, want %q", url, d.Rule, want)
+		}
+	}
+}
+
+func TestNewIconsRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		config IconsConfig
+		want   string
+	}{
+		{IconsConfig{Rules: []IconRule{{Host: "a.example.com"}, {Host: "*"}}}, `icons.rules[1]: "*" is not a host`},
+		{IconsConfig{Rules: []IconRule{{Host: "a.example.com", Action: 3}}}, "icons.rules[0]: Verdict(3) is none of"},
+		{IconsConfig{Default: 3}, "icons.default: Verdict(3) is none of"},
+	} {
+		icons, err := NewIcons(tt.config)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want an error that says %q", err, tt.want)
+		}
+		if d := icons.Decide(IconArgs{URL: "https://a.example.com/"}); d.Verdict != Strip {
+			t.Errorf("what could not be compiled does not strip: %+v", d)
+		}
+	}
+}
+
+func TestEveryReasonHasItsText(t *testing.T) {
+	seen := make(map[string]bool)
+	for r, text := range reasons {
+		if text == "" || seen[text] {
+			t.Errorf("reason %d: %q is empty or not its own", r, text)
+		}
+		seen[text] = true
+	}
+}
+
+// Whatever comes, a URL that is kept or fetched has the host that net/url
+// reads in it.
+func FuzzDecide(f *testing.F) {
+	for _, s := range []string{
+		"https://cdn.example.com/a.png", "HTTPS://A.Example.ORG:443?x#y", "https://localhost:8443/%41", "https://xn--bcher-kva.de/",
+		"https://u@cdn.example.com/", `https://cdn.example.com\@x/`, "https://1.1.1.1 &@2.2.2.2# @3.3.3.3/", "https://[::1]/", "https:///x",
+		"data:image/png;base64,AAAA", "https://a.0x1/", "https://xn--example-.org/", "https://cdn.example.com:0443/", "http://cdn.example.com/",
+	} {
+		f.Add(s, "https://mcp.example.com")
+	}
+	icons := mustIcons(f, IconsConfig{Default: Inline, Rules: attackRules})
+	keep := mustIcons(f, IconsConfig{Default: Keep, AllowHTTP: true})
+	f.Fuzz(func(t *testing.T, raw, origin string) {
+		for _, i := range []*Icons{icons, keep} {
+			args := IconArgs{URL: raw, Origin: origin}
+			d, site := i.Decide(args), i.DecideWebsite(args)
+			if d.Reason == "" || site.Reason == "" {
+				t.Fatalf("no reason: %+v, %+v", d, site)
+			}
+			if site.Verdict == Inline || site.URL != "" || site.Data {
+				t.Fatalf("a website is to be fetched: %+v", site)
+			}
+			if d.Verdict == Strip || d.Data {
+				continue
+			}
+			u, err := url.Parse(raw)
+			if err != nil {
+				t.Fatalf("%q has the verdict %v, and net/url refuses it: %v", raw, d.Verdict, err)
+			}
+			if strings.ToLower(u.Hostname()) != d.Host || u.User != nil || u.Opaque != "" {
+				t.Fatalf("%q: we read the host %q, net/url %+v", raw, d.Host, u)
+			}
+			if u.Scheme != "https" && !(i == keep && u.Scheme == "http") {
+				t.Fatalf("%q has the verdict %v", raw, d.Verdict)
+			}
+			if d.Verdict == Keep {
+				continue
+			}
+			again := i.Decide(IconArgs{URL: d.URL, Origin: origin})
+			if again != d {
+				t.Fatalf("%q is fetched as %q, which is judged otherwise: %+v, %+v", raw, d.URL, d, again)
+			}
+		}
+	})
+}
+
+func BenchmarkDecide(b *testing.B) {
+	icons := mustIcons(b, IconsConfig{Rules: attackRules})
+	for _, bb := range []struct{ name, url, origin string }{
+		{"exact", "https://cdn.example.com/icons/a.png", ""},
+		{"wildcard", "https://a.b.example.org/icons/a.png", ""},
+		{"default", "https://www.example.net/icons/a.png", ""},
+		{"inline", "https://inline.example.com/icons/a.png?v=2", ""},
+		{"self", "https://mcp.example.com/icons/a.png", "https://mcp.example.com"},
+		{"data", "data:image/png;base64,AAAA", ""},
+		{"capitals", "https://CDN.EXAMPLE.COM/icons/a.png", ""},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				icons.Decide(IconArgs{URL: bb.url, Origin: bb.origin})
+			}
+		})
+	}
+}
+
+func TestDecideAllocatesNothing(t *testing.T) {
+	icons := mustIcons(t, IconsConfig{Rules: attackRules})
+	for _, args := range []IconArgs{
+		{URL: "https://cdn.example.com/icons/a.png"},
+		{URL: "https://a.b.example.org/icons/a.png"},
+		{URL: "https://www.example.net/icons/a.png", Origin: "https://mcp.example.com"},
+		{URL: "https://inline.example.com/icons/a.png"},
+		{URL: "data:image/png;base64,AAAA"},
+		{URL: "https://u:p@cdn.example.com/"},
+	} {
+		if n := testing.AllocsPerRun(100, func() { icons.Decide(args) }); n != 0 {
+			t.Errorf("Decide(%q) allocates %v times", args.URL, n)
+		}
 	}
 }

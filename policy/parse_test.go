@@ -50,7 +50,7 @@ func TestParseErrors(t *testing.T) {
 		{"list as text", "version: 1\nhttp: {allow-host: a}\n", `p.yaml:2:20: http.allow-host: this is a list of texts; write it as [a, b], or one a line behind a dash`},
 		{"number in a list", "version: 1\nhttp: {allow-host: [a, 1]}\n", `p.yaml:2:24: http.allow-host[1]: 1 is not text; write it in quotes`},
 		{"null in a list", "version: 1\nhttp: {allow-host: [a, ~]}\n", `p.yaml:2:24: http.allow-host[1]: the value is missing`},
-		{"bad host in a list", "version: 1\nforms: {url-hosts: [10.0.0.1]}\n", `p.yaml:2:21: forms.url-hosts[0]: "10.0.0.1" is not a host that a rule can name: it is an IP address, and icons are allowed by name only`},
+		{"bad host in a list", "version: 1\nforms: {url-hosts: [10.0.0.1]}\n", `p.yaml:2:21: forms.url-hosts[0]: "10.0.0.1" is not a host that a rule can name: it is an IP address, and hosts are named by name only`},
 		{"header", "version: 1\nhttp: {headers: [X-Key]}\n", `p.yaml:2:18: http.headers[0]: "X-Key" is not a header; write it as 'Name: value'`},
 		{"path", "version: 1\nhttp: {path: mcp}\n", `p.yaml:2:14: http.path: "mcp" is not a path; write "/mcp"`},
 		{"anchor", "version: 1\nenums: &a auto\n", `p.yaml:2:8: enums: anchors, aliases and tags are not part of this format`},

@@ -53,52 +53,54 @@ func CheckHost(host string) error {
 }
 
 func parsePattern(s string) (hostPattern, error) {
-	if s == "self" {
-		return hostPattern{self: true}, nil
+	p, why, meant := readPattern(s)
+	if why == "" {
+		return p, nil
 	}
-	refuse := func(why, meant string) (hostPattern, error) {
-		if meant != "" {
-			if _, err := parsePattern(meant); err != nil || meant == s {
-				meant = ""
-			}
+	if meant != "" {
+		if _, why, _ := readPattern(meant); why != "" {
+			meant = ""
 		}
-		return hostPattern{}, &hostError{s, why, meant}
 	}
+	return hostPattern{}, &hostError{s, why, meant}
+}
+
+// readPattern returns why s is no pattern, "" if it is one, and what was
+// perhaps meant.
+func readPattern(s string) (p hostPattern, why, meant string) {
 	switch {
+	case s == "self":
+		return hostPattern{self: true}, "", ""
 	case s == "":
-		return refuse("it is empty", "")
+		return p, "it is empty", ""
 	case s == "*":
-		return refuse("it would name every host; icons.default decides for the hosts that no rule names", "")
+		return p, "it would name every host; icons.default decides for the hosts that no rule names", ""
 	case strings.EqualFold(s, "self"):
-		return refuse("names are written in lower case", "self")
+		return p, "names are written in lower case", "self"
 	case strings.Contains(s, "://"):
 		_, rest, _ := strings.Cut(s, "://")
-		return refuse("a rule names hosts, not URLs", lowerHost(beforePath(rest)))
+		return p, "a rule names hosts, not URLs", lowerHost(beforePath(rest))
 	case strings.ContainsAny(s, "/?#"):
-		return refuse("a rule names hosts, without a path", lowerHost(beforePath(s)))
+		return p, "a rule names hosts, without a path", lowerHost(beforePath(s))
 	case strings.Contains(s, "@"):
-		return refuse("a rule names hosts, without a user", s[strings.LastIndexByte(s, '@')+1:])
+		return p, "a rule names hosts, without a user", beforePath(s)
 	case isIP(s):
-		return refuse("it is an IP address, and icons are allowed by name only", "")
+		return p, "it is an IP address, and hosts are named by name only", ""
 	}
-	p := hostPattern{}
 	host, port, hasPort := strings.Cut(s, ":")
 	if hasPort {
 		n, ok := parsePort(port)
 		if !ok {
-			return refuse(reasonPort.String(), host+":"+strings.TrimLeft(port, "0+"))
+			return p, reasonPort.String(), host + ":" + strings.TrimLeft(port, "0+")
 		}
 		p.port = n
 	}
-	host, p.wildcard = cutWildcard(host)
-	p.host = host
-	if why, meant := checkRuleHost(host, p.wildcard); why != "" {
-		if meant != "" && hasPort {
-			meant += ":" + port
-		}
-		return refuse(why, meant)
+	p.host, p.wildcard = strings.CutPrefix(host, "*.")
+	why, meant = checkRuleHost(p.host, p.wildcard)
+	if meant != "" && hasPort {
+		meant += ":" + port
 	}
-	return p, nil
+	return p, why, meant
 }
 
 // checkRuleHost returns why a rule cannot name host, "" if it can, and what
@@ -142,8 +144,7 @@ func checkRuleHost(host string, wildcard bool) (why, meant string) {
 	return "", ""
 }
 
-func cutWildcard(host string) (string, bool) { return strings.CutPrefix(host, "*.") }
-
+// beforePath is what stands between user and path.
 func beforePath(s string) string {
 	if i := strings.IndexAny(s, "/?#"); i >= 0 {
 		s = s[:i]
