@@ -2,6 +2,8 @@ package policy
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -87,5 +89,65 @@ func TestParseErrors(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// Whatever comes, Parse returns; what it takes compiles, and shows as a file
+// that says the same.
+func FuzzParse(f *testing.F) {
+	sample, err := os.ReadFile("../deploy/policy.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sample)
+	for _, s := range []string{
+		"version: 1\n", "", "\ufeffversion: 1\r\n", withServers, "version: 1\nicons: {rules: [{host: \"*.example.com\", action: keep}]}\n",
+		"version: 1\nlimits: {max-message: 0x10, grace: -1s}\n", "a: &b [*b]\n", "? a\n: b\n", "--- |\n x\n...\n", "version: 1 # \"\n", "[[[[{{{{", "- - - -",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse("policy.yaml", data)
+		if err != nil {
+			var errs Errors
+			if !errors.As(err, &errs) || strings.ContainsAny(err.Error(), "\n\r") {
+				t.Fatalf("not one line of Errors: %v", err)
+			}
+			for _, e := range errs {
+				if e.Source.Line < 1 || e.Source.Column < 1 || e.Msg == "" {
+					t.Fatalf("without a place or a reason: %+v", e)
+				}
+			}
+			return
+		}
+		if _, err := c.Compile(); err != nil {
+			t.Fatalf("taken, but does not compile: %v", err)
+		}
+		c.For("github", []string{"npx", "x"})
+		back, err := Parse("shown", []byte(c.Show()))
+		if err != nil {
+			t.Fatalf("what is shown is not taken: %v\n%s", err, c.Show())
+		}
+		if diff := back.Diff(c); len(diff) > 0 {
+			t.Fatalf("what is shown reads as another policy: %q", diff)
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	sample, err := os.ReadFile("../deploy/policy.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Parse("policy.yaml", sample); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDefault(b *testing.B) {
+	for b.Loop() {
+		Default()
 	}
 }
