@@ -338,7 +338,7 @@ websiteUrl  strip: the URL's scheme is not https
 	}
 }
 
-func TestDecideURL(t *testing.T) {
+func TestFormsDecideURL(t *testing.T) {
 	hosts := []string{"login.example.com", "*.example.org"}
 	for _, tt := range []struct {
 		name        string

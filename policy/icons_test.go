@@ -15,7 +15,7 @@ func mustIcons(t testing.TB, c IconsConfig) *Icons {
 	return i
 }
 
-// attackRules are the rules that the rows of TestDecide speak of.
+// attackRules are the rules that the rows of TestIcons speak of.
 var attackRules = []IconRule{
 	{Host: "cdn.example.com", Action: Keep},
 	{Host: "*.example.org", Action: Keep},
@@ -28,7 +28,7 @@ var attackRules = []IconRule{
 	{Host: "odd.example.com:444", Action: Keep},
 }
 
-func TestDecide(t *testing.T) {
+func TestIcons(t *testing.T) {
 	icons := mustIcons(t, IconsConfig{Rules: attackRules})
 	long := strings.Repeat("a", 64)
 	host254 := strings.Repeat(strings.Repeat("a", 49)+".", 5) + "info"
@@ -173,7 +173,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestDecideZeroStrips(t *testing.T) {
+func TestIconsZeroStrips(t *testing.T) {
 	var none *Icons
 	for name, icons := range map[string]*Icons{"nil": none, "zero": {}} {
 		for _, url := range []string{"https://cdn.example.com/a.png", "data:image/png;base64,AAAA", ""} {
@@ -190,7 +190,7 @@ func TestDecideZeroStrips(t *testing.T) {
 	}
 }
 
-func TestDecideDefault(t *testing.T) {
+func TestIconsDefault(t *testing.T) {
 	for _, tt := range []struct {
 		def    Verdict
 		url    string
@@ -218,7 +218,7 @@ func TestDecideDefault(t *testing.T) {
 	}
 }
 
-func TestDecideOrigin(t *testing.T) {
+func TestIconsOrigin(t *testing.T) {
 	inline := []IconRule{{Host: "self", Action: Inline}}
 	strip := []IconRule{{Host: "self", Action: Strip}}
 	named := []IconRule{{Host: "*.example.com", Action: Strip}, {Host: "self", Action: Keep}}
@@ -257,7 +257,7 @@ func TestDecideOrigin(t *testing.T) {
 	}
 }
 
-func TestDecideHTTPAllowed(t *testing.T) {
+func TestIconsHTTPAllowed(t *testing.T) {
 	icons := mustIcons(t, IconsConfig{AllowHTTP: true, Rules: []IconRule{
 		{Host: "cdn.example.com", Action: Keep}, {Host: "odd.example.com:8080", Action: Keep},
 	}})
@@ -281,7 +281,7 @@ func TestDecideHTTPAllowed(t *testing.T) {
 	}
 }
 
-func TestDecideWebsite(t *testing.T) {
+func TestIconsWebsite(t *testing.T) {
 	rules := []IconRule{
 		{Host: "trusted.example.com", Action: Keep},
 		{Host: "inlined.example.com", Action: Inline},
@@ -322,7 +322,7 @@ func TestDecideWebsite(t *testing.T) {
 
 // What is fetched has one spelling for each resource; what is kept has none
 // but its own.
-func TestDecideCanonicalURL(t *testing.T) {
+func TestIconsCanonicalURL(t *testing.T) {
 	icons := mustIcons(t, IconsConfig{Default: Inline, AllowHTTP: true, Rules: []IconRule{
 		{Host: "cdn.example.com", Action: Keep}, {Host: "www.example.net:8443", Action: Inline},
 	}})
@@ -346,7 +346,7 @@ func TestDecideCanonicalURL(t *testing.T) {
 	}
 }
 
-func TestDecideNamesTheRule(t *testing.T) {
+func TestIconsNamesTheRule(t *testing.T) {
 	icons := mustIcons(t, IconsConfig{Rules: attackRules})
 	for url, want := range map[string]string{
 		"https://a.example.org/":   "*.example.org",
@@ -391,7 +391,7 @@ func TestEveryReasonHasItsText(t *testing.T) {
 
 // Whatever comes, a URL that is kept or fetched has the host that net/url
 // reads in it.
-func FuzzDecide(f *testing.F) {
+func FuzzIcons(f *testing.F) {
 	for _, s := range []string{
 		"https://cdn.example.com/a.png", "HTTPS://A.Example.ORG:443?x#y", "https://localhost:8443/%41", "https://xn--bcher-kva.de/",
 		"https://u@cdn.example.com/", `https://cdn.example.com\@x/`, "https://1.1.1.1 &@2.2.2.2# @3.3.3.3/", "https://[::1]/", "https:///x",
@@ -435,7 +435,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-func BenchmarkDecide(b *testing.B) {
+func BenchmarkIcons(b *testing.B) {
 	icons := mustIcons(b, IconsConfig{Rules: attackRules})
 	for _, bb := range []struct{ name, url, origin string }{
 		{"exact", "https://cdn.example.com/icons/a.png", ""},
@@ -455,7 +455,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-func TestDecideAllocatesNothing(t *testing.T) {
+func TestIconsAllocatesNothing(t *testing.T) {
 	icons := mustIcons(t, IconsConfig{Rules: attackRules})
 	for _, args := range []IconArgs{
 		{URL: "https://cdn.example.com/icons/a.png"},
