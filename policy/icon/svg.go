@@ -1,7 +1,22 @@
 package icon
 
-import "image"
+import (
+	"image"
 
+	"github.com/mcp-refit/mcp-refit/policy/icon/internal/svg"
+)
+
+// decodeSVG rebuilds an SVG and returns how to draw it within an edge.
 func decodeSVG(body []byte) (func(edge int) (*image.NRGBA, error), error) {
-	return nil, fail(ReasonSVG, nil)
+	document, err := svg.Parse(body)
+	if err != nil {
+		return nil, fail(ReasonSVG, err)
+	}
+	return func(edge int) (*image.NRGBA, error) {
+		m, err := document.Draw(edge)
+		if err != nil {
+			return nil, fail(ReasonSVG, err)
+		}
+		return m, nil
+	}, nil
 }
