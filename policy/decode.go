@@ -45,25 +45,19 @@ func (d *decoder) whole(root *ast.MappingNode, c *Config) {
 // section sets the fields of a struct from a mapping; skip names the keys
 // that somebody else reads.
 func (d *decoder) section(m *ast.MappingNode, v reflect.Value, path string, skip map[string]bool) {
-	fields := make(map[string]Field)
-	var keys []string
-	index := make(map[string]int)
-	for i := range v.NumField() {
-		if f, ok := newField(v.Type().Field(i), path); ok {
-			fields[f.Key()], index[f.Key()] = f, i
-			keys = append(keys, f.Key())
-		}
-	}
+	fields := sections()[v.Type()]
 	for _, entry := range m.Values {
 		key, ok := d.key(entry, path)
 		if !ok || skip[key] {
 			continue
 		}
-		f, ok := fields[key]
-		if !ok {
-			d.fail(entry.Key, path+key, "there is no such key%s", suggestKey(key, path, keys))
+		n := slices.IndexFunc(fields, func(f Field) bool { return f.Path == key })
+		if n < 0 {
+			d.fail(entry.Key, path+key, "there is no such key%s", suggestKey(key, path, fields))
 			continue
 		}
+		f := fields[n]
+		f.Path = path + key
 		if d.override && (f.Path == "version" || f.Path == "servers") {
 			d.fail(entry.Key, f.Path, "this key does not belong in a server's section")
 			continue
@@ -72,7 +66,7 @@ func (d *decoder) section(m *ast.MappingNode, v reflect.Value, path string, skip
 			d.fail(entry.Key, f.Path, "the value is missing")
 			continue
 		}
-		d.value(entry.Value, v.Field(index[key]), &f)
+		d.value(entry.Value, v.FieldByIndex(f.index), &f)
 	}
 }
 

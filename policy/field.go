@@ -63,6 +63,32 @@ func Flags() []Field {
 	return flags
 }
 
+// sections has the fields of each struct of the policy file, sections and
+// leaves, by the struct's type: reading the tags of all takes longer than
+// most files do. The paths begin at the struct.
+var sections = sync.OnceValue(func() map[reflect.Type][]Field {
+	m := make(map[reflect.Type][]Field)
+	var add func(t reflect.Type)
+	add = func(t reflect.Type) {
+		for i := range t.NumField() {
+			sf := t.Field(i)
+			f, ok := newField(sf, "")
+			if !ok {
+				continue
+			}
+			f.index = []int{i}
+			m[t] = append(m[t], f)
+			if f.section {
+				add(sf.Type)
+			}
+		}
+	}
+	add(reflect.TypeFor[Config]())
+	add(reflect.TypeFor[IconRule]())
+	add(reflect.TypeFor[ServerSection]())
+	return m
+})
+
 func leaves(t reflect.Type, prefix string, index []int, fields []Field) []Field {
 	for i := range t.NumField() {
 		sf := t.Field(i)

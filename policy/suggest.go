@@ -70,7 +70,11 @@ func distance(a, b string) int {
 
 // suggestKey is suggest for a key that a section does not have: one of the
 // section's own, else one of another section or a flag of that name.
-func suggestKey(key, path string, keys []string) string {
+func suggestKey(key, path string, fields []Field) string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.Path
+	}
 	if s := suggest(key, keys); s != "" {
 		return s
 	}
