@@ -2,12 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
 // Forms is the policy on what a server may ask the user for, compiled. It is
 // immutable and safe for concurrent use.
 type Forms struct {
+	secrets  string
 	punycode string
 	hosts    *Icons // the hosts that may be opened; nil for any
 }
@@ -20,9 +22,18 @@ type URLDecision struct {
 	Host   string // lower case; "" if the URL has none that all readers agree on
 }
 
+// FormDecision is what becomes of a form-mode request. Its zero value
+// refuses: the server is answered with a decline.
+type FormDecision struct {
+	Allow  bool
+	Flag   bool     // allowed, and to be told in logs and audit
+	Reason string   // for people; of a closed set
+	Fields []string // that ask for a secret; one in an object is named "object.field"
+}
+
 // NewForms compiles the policy. It fails on a host that is not canonical.
 func NewForms(c FormsConfig) (*Forms, error) {
-	f := &Forms{punycode: c.URLPunycode}
+	f := &Forms{secrets: c.Secrets, punycode: c.URLPunycode}
 	if len(c.URLHosts) == 0 {
 		return f, nil
 	}
@@ -72,4 +83,66 @@ func (f *Forms) DecideURL(args IconArgs) URLDecision {
 
 func hasPunycode(host string) bool {
 	return strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--")
+}
+
+// DecideForm judges the requestedSchema of a form-mode request by
+// forms.secrets: whether it has a field for a password, a token, a key or the
+// like, going by name, title, format and writeOnly. Choices and switches are
+// never secrets. Where forms.secrets is pass, nothing is read.
+func (f *Forms) DecideForm(schema []byte) FormDecision {
+	if f.secrets != FormFlag && f.secrets != FormDecline {
+		return FormDecision{Allow: true, Reason: reasonFormPlain.String()}
+	}
+	form := newForm(schema)
+	var d FormDecision
+	switch {
+	case form.note != "":
+		d.Reason = reasonFormUnread.String()
+	default:
+		if d.Fields = secretFields(form.fields, "", nil); len(d.Fields) == 0 {
+			return FormDecision{Allow: true, Reason: reasonFormPlain.String()}
+		}
+		d.Reason = reasonFormSecret.String()
+	}
+	d.Allow = f.secrets == FormFlag
+	d.Flag = d.Allow
+	return d
+}
+
+// secretNumber matches the names of the secrets that are numbers. Others are
+// amounts: max_tokens is none.
+var secretNumber = regexp.MustCompile(`(?i)passcode|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
+
+func secretFields(fields []member, prefix string, found []string) []string {
+	for _, m := range fields {
+		schema := m.value
+		if schema.kind != kindObject {
+			continue
+		}
+		if properties := schema.get("properties"); properties != nil {
+			found = secretFields(properties.members, prefix+m.name+".", found)
+			continue
+		}
+		if asksForSecret(m.name, schema) {
+			found = append(found, prefix+m.name)
+		}
+	}
+	return found
+}
+
+func asksForSecret(name string, schema *value) bool {
+	for _, keyword := range []string{"enum", "oneOf", "const"} {
+		if schema.get(keyword) != nil {
+			return false
+		}
+	}
+	kind := schema.get("type")
+	switch {
+	case kind.is("boolean"), kind.is("array"):
+		return false
+	case kind.is("integer"), kind.is("number"):
+		title := schema.get("title")
+		return secretNumber.MatchString(name) || title != nil && secretNumber.MatchString(title.text)
+	}
+	return secretName.MatchString(name) || secretSchema(schema)
 }

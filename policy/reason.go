@@ -39,6 +39,9 @@ const (
 	reasonFormHost
 	reasonFormPunycode
 	reasonFormAllowed
+	reasonFormSecret
+	reasonFormPlain
+	reasonFormUnread
 )
 
 // reasons is the one table of what people are told.
@@ -77,6 +80,9 @@ var reasons = [...]string{
 	reasonFormHost:      "no entry of forms.url-hosts names the host",
 	reasonFormPunycode:  "the host is an international name, which can look like another",
 	reasonFormAllowed:   "the URL may be opened",
+	reasonFormSecret:    "the form asks for a secret, which the specification forbids",
+	reasonFormPlain:     "the form asks for no secret",
+	reasonFormUnread:    "the form's schema cannot be read, so whether it asks for a secret is not known",
 }
 
 func (r reason) String() string { return reasons[r] }
