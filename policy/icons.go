@@ -255,3 +255,20 @@ func isData(raw string) bool {
 	const scheme = "data:"
 	return len(raw) >= len(scheme) && strings.EqualFold(raw[:len(scheme)], scheme)
 }
+
+// MayInline reports whether any URL could be judged Inline, so that what a
+// message holds depends on what was fetched by then.
+func (i *Icons) MayInline() bool {
+	if i == nil || !i.inForce {
+		return false
+	}
+	if i.def == Inline {
+		return true
+	}
+	for _, r := range i.rules {
+		if r.Action == Inline {
+			return true
+		}
+	}
+	return false
+}

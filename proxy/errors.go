@@ -23,6 +23,7 @@ const (
 	textBatch      = "mcp-refit: another element of the same batch was refused, so nothing of it was passed on; send it by itself"
 	textCallsFull  = "mcp-refit: too many requests are in flight in this session (limits.calls), so this form could not be remembered and its answer not checked"
 	textNoState    = "mcp-refit: this answer carries no state that we sealed, so it cannot be checked; call again without inputResponses"
+	textTask       = "mcp-refit: the question that this answers is not one of the task's, so it cannot be checked; ask tasks/get again"
 	textUnknown    = "mcp-refit: this answer belongs to a session that we do not know, so it cannot be checked"
 )
 

@@ -32,9 +32,11 @@ type message struct {
 	env     rewrite.Envelope
 	policy  *policy.Policy
 	call    *call // what a response answers; nil if we don't know it, or for a request
+	own     *call // what a request itself is
 
 	edits      rewrite.Edits
 	incomplete bool     // it goes out without icons that may come later
+	enforced   bool     // its edits are made even where the policy only observes
 	out        *outcome // set by a step that settles what becomes of the message
 }
 

@@ -27,7 +27,7 @@ func (s *session) one(to Direction, raw []byte, env rewrite.Envelope, p *policy.
 	m := &message{session: s, to: to, raw: raw, env: env, policy: p}
 	m.surplus(env.Surplus)
 	m.track()
-	if p != nil {
+	if p != nil && m.out == nil {
 		for _, step := range steps[to] {
 			if step(m); m.out != nil {
 				break
@@ -44,11 +44,15 @@ var steps = [2][]func(*message){
 		(*message).plainElicitation,
 		(*message).clientIcons,
 		(*message).checkAnswer,
+		(*message).checkInputResponses,
 	},
 	ToClient: {
 		(*message).learnServer,
 		(*message).refitForm,
+		(*message).refitInputRequests,
+		(*message).subscribed,
 		(*message).judgeIcons,
+		(*message).cacheability,
 	},
 }
 
@@ -56,12 +60,17 @@ var steps = [2][]func(*message){
 func (m *message) finish() outcome {
 	var out outcome
 	switch {
-	case m.policy != nil && m.policy.Config.Observe:
+	case m.policy != nil && m.policy.Config.Observe && !m.enforced:
 		out = outcome{forward: m.raw}
 	case m.out != nil:
 		out = *m.out
 	default:
 		out = outcome{forward: m.edits.Apply(m.raw)}
+	}
+	if out.forward == nil && m.own != nil { // it never got there
+		m.session.mu.Lock()
+		m.session.calls.remove(callKey{m.to, canonicalID(m.id())})
+		m.session.mu.Unlock()
 	}
 	if h := m.session.proxy.OnMessage; h != nil {
 		h(m.summary(out))

@@ -73,7 +73,7 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 	j.log()
 	if len(j.late) > 0 {
 		m.incomplete = true
-		m.session.announce(m.method(), j.late)
+		m.announce(j.late)
 	}
 }
 

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"sync"
+
 	"go.uber.org/zap"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -19,6 +21,10 @@ type Proxy struct {
 	// are stripped.
 	Icons *icon.Fetcher
 
+	// Seal seals the state that modern clients carry between a question and
+	// its answer. nil: a key of this process's own, made on first use.
+	Seal *Sealer
+
 	// Log is told of every rewrite (info), of what passes unchecked or is
 	// refused (warn). nil: nobody.
 	Log *zap.Logger
@@ -36,6 +42,9 @@ type Proxy struct {
 	OnStray func(line []byte)
 
 	inflight inflight
+	tasks    taskCache
+	subs     subscriptions
+	sealOnce sync.Once
 }
 
 // policy is what is in force, nil if everything passes.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 
@@ -26,9 +27,9 @@ type session struct {
 	// stream to carry it.
 	send func(to Direction, raw []byte) bool
 
-	// ask sends a request of our own to the server, on behalf of the client's
-	// request that stands in raw, and returns the server's response. It is nil
-	// where the transport can't.
+	// ask sends a request of our own to the server, in the name of the client
+	// whose request is being handled, and returns the server's response. It is
+	// nil where the transport can't.
 	ask func(method string, params []byte) ([]byte, error)
 
 	// waiting is called before a message waits for icons, so that what was
@@ -68,6 +69,10 @@ func (m *message) clientRevision() string {
 	if m.call != nil && m.call.revision != "" {
 		return m.call.revision
 	}
+	return m.offeredRevision()
+}
+
+func (m *message) offeredRevision() string {
 	m.session.mu.Lock()
 	defer m.session.mu.Unlock()
 	return m.session.revision
@@ -97,6 +102,7 @@ func (m *message) track() {
 			return // remembered with its form, once that is known
 		}
 		one := m.newCall()
+		m.own = one
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if m.env.Method == "initialize" && m.to == ToServer {
@@ -109,17 +115,38 @@ func (m *message) track() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		m.call = s.calls.answered(callKey{m.to.back(), canonicalID(m.id())})
-	case rewrite.KindNotification:
-		if m.env.Method != "notifications/cancelled" {
-			return
+		if m.call != nil && m.call.waiter != nil {
+			m.call.waiter <- bytes.Clone(m.raw)
+			m.drop()
 		}
-		if id, ok := rewrite.Lookup(m.raw, m.env.Params, "requestId"); ok {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.calls.remove(callKey{m.to, canonicalID(id.Of(m.raw))})
+	case rewrite.KindNotification:
+		if m.env.Method == "notifications/cancelled" {
+			m.trackCancelled()
 		}
 	}
+	if m.call != nil && m.call.method == "subscriptions/listen" {
+		s.proxy.subs.unsubscribe(s, m.call.id)
+	}
 }
+
+// trackCancelled forgets a request that its sender has given up.
+func (m *message) trackCancelled() {
+	id, ok := rewrite.Lookup(m.raw, m.env.Params, "requestId")
+	if !ok {
+		return
+	}
+	s := m.session
+	s.mu.Lock()
+	one := s.calls.remove(callKey{m.to, canonicalID(id.Of(m.raw))})
+	s.mu.Unlock()
+	if one != nil && one.method == "subscriptions/listen" {
+		s.proxy.subs.unsubscribe(s, one.id)
+	}
+}
+
+// end forgets what the proxy keeps of a session elsewhere. The transport calls
+// it when the session is over.
+func (s *session) end() { s.proxy.subs.unsubscribe(s, nil) }
 
 // full reports whether one more request may not be remembered.
 func (c *calls) full(p *policy.Policy) bool {
@@ -157,6 +184,11 @@ func (m *message) newCall() *call {
 			one.target = m.param("taskId")
 		}
 		return one
+	}
+	// A client that has said initialize is of a revision whose results don't ask.
+	if one.canAsk = one.revision != "" || m.offeredRevision() == ""; one.canAsk {
+		arguments, _ := rewrite.Lookup(m.raw, m.env.Params, "arguments")
+		one.digest = CallDigest(one.method, one.target, arguments.Of(m.raw))
 	}
 	return one
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -54,6 +56,7 @@ func (p *Proxy) Run(ctx context.Context, client, server Stream) error {
 		}
 	}
 	l.finish(server)
+	l.end()
 	return err
 }
 
@@ -62,6 +65,8 @@ type link struct {
 	*session
 	read  [2]*frameReader // by the direction of what is read
 	write [2]*frameWriter // by the direction of what is written
+
+	asked int // how many requests of our own were sent
 
 	mu     sync.Mutex
 	closed bool // nothing may be posted any more
@@ -80,6 +85,7 @@ func (p *Proxy) link(client, server Stream) *link {
 		l.read[to] = &frameReader{r: r, max: maxMessage, room: &p.inflight, block: func() { _ = w.flush() }}
 	}
 	l.send = l.post
+	l.ask = l.request
 	l.waiting = func(to Direction) { _ = l.write[to].flush() }
 	return l
 }
@@ -207,5 +213,31 @@ func (l *link) tooLarge(to Direction, f *frame) {
 		l.calls.answered(callKey{to.back(), canonicalID(id)})
 		l.session.mu.Unlock()
 		l.post(to, errorMessage(id, codeInvalidRequest, text))
+	}
+}
+
+// askTimeout is how long a request of our own waits for its response.
+const askTimeout = 10 * time.Second
+
+// request sends a request of our own to the server and waits for the response.
+func (l *link) request(method string, params []byte) ([]byte, error) {
+	response := make(chan []byte, 1)
+	l.session.mu.Lock()
+	l.asked++
+	id := []byte(`"mcp-refit-` + strconv.Itoa(l.asked) + `"`)
+	l.calls.add(callKey{ToServer, canonicalID(id)}, &call{id: id, method: method, waiter: response})
+	l.session.mu.Unlock()
+	raw := `{"jsonrpc":"2.0","id":` + string(id) + `,"method":"` + method + `","params":` + string(params) + `}`
+	if !l.post(ToServer, []byte(raw)) {
+		return nil, errClosed
+	}
+	select {
+	case r := <-response:
+		return r, nil
+	case <-time.After(askTimeout):
+		l.session.mu.Lock()
+		l.calls.remove(callKey{ToServer, canonicalID(id)})
+		l.session.mu.Unlock()
+		return nil, errors.New("the server did not answer in " + askTimeout.String())
 	}
 }

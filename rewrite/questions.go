@@ -11,7 +11,8 @@ type Question struct {
 	// duplicates it is the last.
 	Mode, Message, Schema, URL, Task Span
 
-	Entry Span // the member of inputRequests; empty for a request of its own
+	Entry   Span // the member of inputRequests; empty for a request of its own
+	Request Span // that member's value, {"method": …, "params": …}
 }
 
 // Modes of an elicitation. One that is absent means form.
@@ -88,7 +89,7 @@ func (q *Questions) inputRequests(raw []byte, in Span, path string) {
 
 // entry reads one member of inputRequests. Its Params are empty if it is no elicitation.
 func (q *Questions) entry(raw []byte, e Member, path string) Question {
-	one := Question{Key: e.Key, Entry: e.At, Path: path + ".params"}
+	one := Question{Key: e.Key, Entry: e.At, Request: e.Value, Path: path + ".params"}
 	m := unique(raw, e.Value, &q.Surplus, "method", "params")
 	method, _ := String(raw, m[0].Value)
 	if method != "elicitation/create" || m[1].Value.Empty() || raw[m[1].Value.Start] != '{' {
@@ -150,4 +151,12 @@ func FindAnswers(raw []byte, env Envelope) Answers {
 		a.List = append(a.List, e)
 	}
 	return a
+}
+
+// QuestionAt reads the params of one elicitation that stands by itself.
+func QuestionAt(raw []byte, params Span) Question {
+	var all Questions
+	one := Question{Path: "params", Params: params}
+	all.params(raw, &one)
+	return one
 }
