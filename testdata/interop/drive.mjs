@@ -121,7 +121,7 @@ export async function drive({ sdk, connect, send }) {
     if (op.params?._meta?.progressToken === undefined) {
       options.onprogress = progress => {
         (entry.progress ??= []).push(progress);
-        if (op.abortOnProgress) abort.abort('the plan says so');
+        if (op.abortOnProgress) abort.abort(new Error('the plan says so'));
       };
     }
     try {
