@@ -53,6 +53,11 @@ func (e *Edits) Apply(raw []byte) []byte {
 	for _, d := range e.list {
 		size += len(d.with)
 	}
+	return e.appendTo(make([]byte, 0, size), raw)
+}
+
+// appendTo adds the message with all edits made to what out holds.
+func (e *Edits) appendTo(out, raw []byte) []byte {
 	slices.SortStableFunc(e.list, func(a, b edit) int {
 		if a.at.Start != b.at.Start {
 			return cmp.Compare(a.at.Start, b.at.Start)
@@ -62,7 +67,6 @@ func (e *Edits) Apply(raw []byte) []byte {
 		}
 		return cmp.Compare(b.at.End, a.at.End)
 	})
-	out := make([]byte, 0, size)
 	from := 0
 	for _, d := range e.list {
 		if d.at.Start < from {

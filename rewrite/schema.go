@@ -99,7 +99,13 @@ func RefitForm(schema []byte, d Dialect, on Rules) Form {
 		form.Warnings = []Change{{Unsupported, "", fmt.Sprintf("a form of more than %d bytes; passed unchanged", MaxFormBytes)}}
 		return form
 	}
-	r := refit{schema: schema, dialect: d, on: on, form: &form}
+	r := refit{
+		schema: schema, dialect: d, on: on, form: &form,
+		properties: make([]property, 0, 32), // what a form of the usual size needs
+		choices:    make([]choice, 0, 16),
+		elements:   make([][]byte, 0, 32),
+		text:       make(arena, 0, min(2*len(schema), 8<<10)),
+	}
 	if !r.read() {
 		return form
 	}
@@ -138,6 +144,7 @@ type refit struct {
 	own, items, option node // reused from property to property
 	choices            []choice
 	elements           [][]byte
+	text               arena
 	field              field
 	from               int // where the changes of the property in the work begin
 }
@@ -258,7 +265,7 @@ func (r *refit) refitProperty(p *property) {
 		r.warn(rule, f.name(), reason+"; passed unchanged")
 		return
 	}
-	if text, changed := f.node.render(); changed {
+	if text, changed := f.node.render(&r.text); changed {
 		r.edits.Replace(p.value, text)
 	}
 	required := false

@@ -237,19 +237,17 @@ func asString(value []byte) []byte {
 }
 
 // join makes a JSON list of values.
-func join(values [][]byte) []byte {
-	size := 2
-	for _, v := range values {
-		size += len(v) + 1
-	}
-	out := append(make([]byte, 0, size), '[')
+func (r *refit) join(values ...[]byte) []byte {
+	from := len(r.text)
+	r.text = append(r.text, '[')
 	for i, v := range values {
 		if i > 0 {
-			out = append(out, ',')
+			r.text = append(r.text, ',')
 		}
-		out = append(out, v...)
+		r.text = append(r.text, v...)
 	}
-	return append(out, ']')
+	r.text = append(r.text, ']')
+	return r.text.since(from)
 }
 
 // listOf returns the elements of a list. The result is good until the next

@@ -134,7 +134,7 @@ func (f *field) applyToItems() (rule, cannot string) {
 	if rule, cannot = items.apply(); cannot != "" {
 		return rule, cannot
 	}
-	if text, changed := f.items.render(); changed {
+	if text, changed := f.items.render(&f.text); changed {
 		f.node.set(kwItems, text)
 	}
 	f.values, f.list = items.values, true

@@ -1,6 +1,6 @@
 package rewrite
 
-import "slices"
+import "unicode/utf8"
 
 // A keyword is one of the JSON Schema keywords that the rules read.
 type keyword uint8
@@ -89,6 +89,13 @@ type node struct {
 	edits   Edits // reused
 }
 
+// An arena holds the texts that a refit makes, so that each need not be an
+// allocation. What was taken from it stays as it is when it grows.
+type arena []byte
+
+// since takes the text that was added after the arena had that length.
+func (a arena) since(n int) []byte { return a[n:len(a):len(a)] }
+
 type member struct {
 	kw    keyword
 	key   []byte // in its quotes
@@ -139,6 +146,9 @@ func (n *node) rename(from, to keyword, value []byte) {
 	}
 	m.value, m.own = value, false
 	n.reindex()
+	if from != to {
+		n.drop(from) // its duplicates
+	}
 }
 
 // after adds a keyword behind one that is there.
@@ -215,12 +225,11 @@ func (n *node) reindex() {
 
 // render returns the object's text, and whether it is another than src. Once
 // it is, exactly one member is left of each keyword: the one that counts.
-func (n *node) render() ([]byte, bool) {
+func (n *node) render(a *arena) ([]byte, bool) {
 	if !n.changed {
 		return n.src, false
 	}
 	e := &n.edits
-	var added []byte
 	i := 0
 	group := func(slot int) []member {
 		from := i
@@ -229,10 +238,14 @@ func (n *node) render() ([]byte, bool) {
 		}
 		return n.members[from:i]
 	}
-	for k := range group(-1) {
-		added = n.appendMember(added, k)
+	text := func(first, count int) []byte {
+		from := len(*a)
+		for k := range count {
+			n.appendMember(a, from, first+k)
+		}
+		return a.since(from)
 	}
-	if added != nil {
+	if added := text(0, len(group(-1))); len(added) > 0 {
 		e.Prepend(n.src, Span{0, len(n.src)}, added)
 	}
 	for slot, at := range n.slots {
@@ -241,32 +254,28 @@ func (n *node) render() ([]byte, bool) {
 		if len(g) == 1 && g[0].own && n.counts(first) {
 			continue
 		}
-		var text []byte
-		for k := range g {
-			text = n.appendMember(text, first+k)
-		}
-		if text == nil {
-			e.Remove(at)
+		if with := text(first, len(g)); len(with) > 0 {
+			e.Replace(at, with)
 		} else {
-			e.Replace(at, text)
+			e.Remove(at)
 		}
 	}
-	return e.Apply(n.src), true
+	from := len(*a)
+	*a = e.appendTo(*a, n.src)
+	return a.since(from), true
 }
 
-// appendMember adds the text of one member, if it is to stay.
-func (n *node) appendMember(to []byte, i int) []byte {
+// appendMember adds the text of one member, if it is to stay, to those that
+// were added since the arena had the length from.
+func (n *node) appendMember(a *arena, from, i int) {
 	if !n.counts(i) {
-		return to
+		return
 	}
-	if len(to) > 0 {
-		to = append(to, ',')
+	if len(*a) > from {
+		*a = append(*a, ',')
 	}
 	m := n.members[i]
-	to = slices.Grow(to, len(m.key)+len(m.value)+1)
-	to = append(to, m.key...)
-	to = append(to, ':')
-	return append(to, m.value...)
+	*a = append(append(append(*a, m.key...), ':'), m.value...)
 }
 
 // counts reports whether a member is to be left in a changed object: it is
@@ -276,8 +285,19 @@ func (n *node) counts(i int) bool {
 	if m.kw != kwOther {
 		return n.last[m.kw] == i+1
 	}
-	k, variant := foldedKeywords[Fold(keyText(m.key))]
-	return !variant || !n.ever[k]
+	k := variantOf(m.key)
+	return k == kwOther || !n.ever[k]
+}
+
+// variantOf says which keyword a key that is none of them is in another case.
+func variantOf(quoted []byte) keyword {
+	name := quoted[1 : len(quoted)-1]
+	for _, c := range name {
+		if c == '\\' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf {
+			return foldedKeywords[Fold(keyText(quoted))]
+		}
+	}
+	return foldedKeywords[string(name)]
 }
 
 // keyText decodes a key in its quotes.

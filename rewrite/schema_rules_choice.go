@@ -15,7 +15,7 @@ func constToEnum(f *field) outcome {
 		return outcome{cannot: "a constant that no option can stand for"}
 	}
 	if !n.has(kwEnum) {
-		n.rename(kwConst, kwEnum, join([][]byte{value}))
+		n.rename(kwConst, kwEnum, f.join(value))
 		return outcome{did: "const to an enum of one"}
 	}
 	names := f.listOf(n.get(kwEnumNames))
@@ -24,9 +24,9 @@ func constToEnum(f *field) outcome {
 			continue
 		}
 		n.drop(kwConst)
-		n.set(kwEnum, join([][]byte{v}))
+		n.set(kwEnum, f.join(v))
 		if i < len(names) {
-			n.set(kwEnumNames, join(names[i:i+1]))
+			n.set(kwEnumNames, f.join(names[i:i+1]...))
 		}
 		return outcome{did: "const and enum to an enum of one"}
 	}
@@ -152,10 +152,10 @@ func typedToStrings(f *field) outcome {
 			if f.option.has(kwType) {
 				f.option.set(kwType, []byte(`"string"`))
 			}
-			out[i], _ = f.option.render()
+			out[i], _ = f.option.render(&f.text)
 		}
 	}
-	n.set(k, join(out))
+	n.set(k, f.join(out...))
 	if n.has(kwType) {
 		n.set(kwType, []byte(`"string"`))
 	}
@@ -192,7 +192,7 @@ func (f *field) retypeDefault() {
 		}
 	}
 	if len(all) > 0 {
-		holder.set(kwDefault, join(all))
+		holder.set(kwDefault, f.join(all...))
 	}
 }
 
@@ -225,7 +225,7 @@ func (f *field) impliedType() string {
 		return typeOfKind(f, list, k)
 	}
 	if v := n.get(kwConst); v != nil {
-		return typeOfKind(f, join([][]byte{v}), kwEnum)
+		return typeOfKind(f, f.join(v), kwEnum)
 	}
 	list := n.has(kwItems)
 	text := n.has(kwMinLength) || n.has(kwMaxLength) || n.has(kwPattern) || knownFormats[string(n.get(kwFormat))]

@@ -43,7 +43,8 @@ func titleEnum(f *field, to keyword) outcome {
 	if len(names) != len(cs) {
 		return outcome{cannot: fmt.Sprintf("%d titles for %d values", len(names), len(cs))}
 	}
-	out := append(make([]byte, 0, 2*len(list)+32*len(cs)), '[')
+	from := len(f.text)
+	f.text = append(f.text, '[')
 	for i, c := range cs {
 		if kindOf(names[i]) != kindString {
 			return outcome{cannot: "a title that is no string"}
@@ -55,12 +56,13 @@ func titleEnum(f *field, to keyword) outcome {
 			return outcome{}
 		}
 		if i > 0 {
-			out = append(out, ',')
+			f.text = append(f.text, ',')
 		}
-		out = append(append(out, `{"const":`...), value...)
-		out = append(append(append(out, `,"title":`...), names[i]...), '}')
+		f.text = append(append(f.text, `{"const":`...), value...)
+		f.text = append(append(append(f.text, `,"title":`...), names[i]...), '}')
 	}
-	n.rename(kwEnum, to, append(out, ']'))
+	f.text = append(f.text, ']')
+	n.rename(kwEnum, to, f.text.since(from))
 	n.drop(kwEnumNames)
 	if to == kwAnyOf {
 		n.drop(kwType)
@@ -113,9 +115,9 @@ func oneOfToEnumNames(f *field) outcome {
 			names[i], titled = title, true
 		}
 	}
-	n.rename(kwOneOf, kwEnum, join(values))
+	n.rename(kwOneOf, kwEnum, f.join(values...))
 	if titled {
-		n.after(kwEnum, kwEnumNames, join(names))
+		n.after(kwEnum, kwEnumNames, f.join(names...))
 	}
 	return outcome{did: "titled oneOf to enum and enumNames"}
 }
@@ -190,9 +192,9 @@ func (f *field) tidyEnum(list []byte, cs []choice) outcome {
 			titles = append(titles, asString(value))
 		}
 	}
-	n.set(kwEnum, join(values))
+	n.set(kwEnum, f.join(values...))
 	if titled {
-		n.set(kwEnumNames, join(titles))
+		n.set(kwEnumNames, f.join(titles...))
 	}
 	return outcome{did: strings.Join(did, "; ")}
 }
@@ -219,7 +221,7 @@ func (f *field) tidyTitled(k keyword, list []byte, cs []choice) outcome {
 			f.option.parse(c.at.Of(list))
 			f.option.drop(kwTitle)
 			f.option.after(kwConst, kwTitle, asString(value))
-			text, _ := f.option.render()
+			text, _ := f.option.render(&f.text)
 			e.Replace(c.at, text)
 			mended = true
 		}

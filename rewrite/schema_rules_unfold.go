@@ -123,7 +123,7 @@ func dropNull(f *field) outcome {
 	case allowed:
 		f.nullable = true
 		return outcome{did: "null as an alternative left out; the field may be omitted instead"}
-	case types != nil && !bytes.Contains(types, []byte("null")):
+	case len(types) > 0 && types[0] == '[' && !bytes.Contains(types, []byte("null")):
 		return outcome{did: "a list of one type to that type"}
 	}
 	return outcome{did: "null that could not be an answer left out"}
@@ -211,7 +211,7 @@ func (f *field) dropNullBranch(k keyword) outcome {
 	case len(rest) == 0:
 		return outcome{cannot: "null and no other type"}
 	case choices:
-		f.node.set(k, join(rest))
+		f.node.set(k, f.join(rest...))
 	case len(rest) > 1:
 		return outcome{cannot: "several types"}
 	case rest[0][0] != '{':
@@ -239,8 +239,8 @@ func (f *field) dropNullOption() {
 			names = append(names, given[i])
 		}
 	}
-	n.set(kwEnum, join(values))
+	n.set(kwEnum, f.join(values...))
 	if len(given) > 0 {
-		n.set(kwEnumNames, join(names))
+		n.set(kwEnumNames, f.join(names...))
 	}
 }
