@@ -116,12 +116,13 @@ func (f *field) unsupported() string {
 }
 
 // isList reports whether the property is a list by its type, or without one
-// by having items.
+// by having items and nothing that says otherwise.
 func (f *field) isList() bool {
-	if f.node.has(kwType) {
-		return f.node.is(kwType, `"array"`)
+	n := f.node
+	if n.has(kwType) {
+		return n.is(kwType, `"array"`)
 	}
-	return f.node.has(kwItems)
+	return n.has(kwItems) && !n.has(kwEnum) && !n.has(kwConst) && !n.has(kwOneOf) && !n.has(kwAnyOf)
 }
 
 // applyToItems runs the rules over the schema of a list's items.

@@ -31,30 +31,36 @@ func FuzzRefitForm(f *testing.F) {
 		if named {
 			dialect = Named
 		}
-		before := bytes.Clone(schema)
-		form := RefitForm(schema, dialect, Rules(on))
-		if !bytes.Equal(schema, before) {
-			t.Fatalf("the input was written to")
-		}
-		if !json.Valid(form.Schema) {
-			t.Fatalf("no JSON: %s", form.Schema)
-		}
-		if len(form.Changes) == 0 && (len(schema) > 0 && &form.Schema[0] != &schema[0] || len(form.Schema) != len(schema)) {
-			t.Fatalf("changed without a change: %s", form.Schema)
-		}
-		// {"const":"1","title":"1"}, for "1," is the most that a byte can grow to; references add what they stand for.
-		if most := 16 * (len(schema) + len(schema)*len(schema)/len(`{"$ref":"#"}`)); len(form.Schema) > most {
-			t.Fatalf("%d bytes grew to %d", len(schema), len(form.Schema))
-		}
-		again := RefitForm(form.Schema, dialect, Rules(on))
-		if !bytes.Equal(again.Schema, form.Schema) {
-			t.Fatalf("refitted again, it changes\nfrom %s\nto   %s\n%v", form.Schema, again.Schema, again.Changes)
-		}
-		sameOutside(t, schema, form)
-		if Rules(on)&allRules == allRules && dialect == Titled {
-			sameValues(t, schema, form)
-		}
+		refitInvariants(t, schema, dialect, Rules(on))
 	})
+}
+
+// refitInvariants checks what holds for any schema.
+func refitInvariants(t *testing.T, schema []byte, dialect Dialect, on Rules) {
+	t.Helper()
+	before := bytes.Clone(schema)
+	form := RefitForm(schema, dialect, on)
+	if !bytes.Equal(schema, before) {
+		t.Errorf("the input was written to")
+	}
+	if !json.Valid(form.Schema) {
+		t.Errorf("no JSON: %s", form.Schema)
+	}
+	if len(form.Changes) == 0 && (len(schema) > 0 && &form.Schema[0] != &schema[0] || len(form.Schema) != len(schema)) {
+		t.Errorf("changed without a change: %s", form.Schema)
+	}
+	// {"const":"1","title":"1"}, for "1," is the most that a byte can grow to; references add what they stand for.
+	if most := 16 * (len(schema) + len(schema)*len(schema)/len(`{"$ref":"#"}`)); len(form.Schema) > most {
+		t.Errorf("%d bytes grew to %d", len(schema), len(form.Schema))
+	}
+	again := RefitForm(form.Schema, dialect, on)
+	if !bytes.Equal(again.Schema, form.Schema) {
+		t.Errorf("refitted again, it changes\nfrom %s\nto   %s\n%v", form.Schema, again.Schema, again.Changes)
+	}
+	sameOutside(t, schema, form)
+	if on&allRules == allRules && dialect == Titled {
+		sameValues(t, schema, form)
+	}
 }
 
 // checked reports whether a text is what a message that passed Scan may hold.
@@ -90,7 +96,7 @@ func sameOutside(t *testing.T, schema []byte, form Form) {
 		case "properties", "required":
 		default:
 			if variant := Fold(k); is[k] != v && variant != "type" && variant != "properties" && variant != "required" {
-				t.Fatalf("member %q was %s and is %s", k, v, is[k])
+				t.Errorf("member %q was %s and is %s", k, v, is[k])
 			}
 		}
 	}
@@ -101,11 +107,11 @@ func sameOutside(t *testing.T, schema []byte, form Form) {
 	was, is = lastMembers(props, Span{0, len(props)}), lastMembers(refitted, Span{0, len(refitted)})
 	for name, v := range was {
 		if !changed[name] && is[name] != v {
-			t.Fatalf("property %q was %s and is %s", name, v, is[name])
+			t.Errorf("property %q was %s and is %s", name, v, is[name])
 		}
 	}
 	if len(was) != len(is) {
-		t.Fatalf("%d properties became %d", len(was), len(is))
+		t.Errorf("%d properties became %d", len(was), len(is))
 	}
 	order := func(raw []byte) (names []string) {
 		walkMembers(raw, Span{0, len(raw)}, func(key, _ Span, _ bool) bool {
@@ -116,7 +122,7 @@ func sameOutside(t *testing.T, schema []byte, form Form) {
 		return names
 	}
 	if a, b := order(props), order(refitted); !slices.Equal(a, b) {
-		t.Fatalf("the order %q became %q", a, b)
+		t.Errorf("the order %q became %q", a, b)
 	}
 }
 
@@ -151,7 +157,7 @@ func sameValues(t *testing.T, schema []byte, form Form) {
 				continue
 			}
 			if !options[canonical(asString(value))] {
-				t.Fatalf("property %q: %s is not among %q", name, value, slices.Collect(maps.Keys(options)))
+				t.Errorf("property %q: %s is not among %q", name, value, slices.Collect(maps.Keys(options)))
 			}
 			key := Quote(name)
 			if nameOf(key) != name {
@@ -160,7 +166,7 @@ func sameValues(t *testing.T, schema []byte, form Form) {
 			content := slices.Concat([]byte(`{`), key, []byte(`:`), asString(value), []byte(`}`))
 			back := form.Restore(content)
 			if got := lastMembers(back, Span{0, len(back)})[name]; canonical([]byte(got)) != canonical(value) {
-				t.Fatalf("property %q: %s came back as %s", name, value, got)
+				t.Errorf("property %q: %s came back as %s", name, value, got)
 			}
 		}
 	}
@@ -178,11 +184,11 @@ func FuzzRestore(f *testing.F) {
 		form := RefitForm(schema, Titled, DefaultRules)
 		back := form.Restore(content)
 		if !json.Valid(back) {
-			t.Fatalf("no JSON: %s", back)
+			t.Errorf("no JSON: %s", back)
 		}
 		derived := RefitForm(schema, Titled, DefaultRules)
 		if !bytes.Equal(derived.Restore(content), back) {
-			t.Fatal("the way back cannot be derived again")
+			t.Error("the way back cannot be derived again")
 		}
 		way := map[string]bool{}
 		for _, b := range form.back {
@@ -191,11 +197,11 @@ func FuzzRestore(f *testing.F) {
 		was, is := lastMembers(content, Span{0, len(content)}), lastMembers(back, Span{0, len(back)})
 		for name, v := range was {
 			if !way[name] && is[name] != v {
-				t.Fatalf("%q was %s and is %s", name, v, is[name])
+				t.Errorf("%q was %s and is %s", name, v, is[name])
 			}
 		}
 		if again := form.Restore(back); !bytes.Equal(again, back) {
-			t.Fatalf("restored again, %s changes to %s", back, again)
+			t.Errorf("restored again, %s changes to %s", back, again)
 		}
 	})
 }

@@ -7,7 +7,7 @@ package rewrite
 func constToEnum(f *field) outcome {
 	n := f.node
 	value := n.get(kwConst)
-	if value == nil || n.has(kwOneOf) || n.has(kwAnyOf) {
+	if value == nil {
 		return outcome{}
 	}
 	switch kindOf(value) {
@@ -38,8 +38,11 @@ func constToEnum(f *field) outcome {
 // a plain text field.
 func anyOfToOneOf(f *field) outcome {
 	n := f.node
-	if n.has(kwOneOf) || f.isList() || !f.isChoice(kwAnyOf) {
+	if f.isList() || !f.isChoice(kwAnyOf) {
 		return outcome{}
+	}
+	if n.has(kwOneOf) {
+		return outcome{cannot: "choices in both anyOf and oneOf"}
 	}
 	n.rename(kwAnyOf, kwOneOf, n.get(kwAnyOf))
 	return outcome{did: "anyOf of a single choice to oneOf"}
@@ -227,7 +230,7 @@ func (f *field) impliedType() string {
 	if v := n.get(kwConst); v != nil {
 		return typeOfKind(f, f.join(v), kwEnum)
 	}
-	list := n.has(kwItems)
+	list := f.isList()
 	text := n.has(kwMinLength) || n.has(kwMaxLength) || n.has(kwPattern) || knownFormats[string(n.get(kwFormat))]
 	number := n.has(kwMinimum) || n.has(kwMaximum) || n.has(kwExclusiveMinimum) || n.has(kwExclusiveMaximum) || n.has(kwMultipleOf)
 	switch {
