@@ -21,7 +21,12 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 	log := newLog(p.Config.Run, std.err)
 	icons := newFetcher(p.Config)
 	defer icons.Close()
+	seal, err := newSealer(p.Config)
+	if err != nil {
+		return err
+	}
 	px := &proxy.Proxy{
+		Seal:   seal,
 		Policy: func() *policy.Policy { return p },
 		Icons:  icons,
 		Log:    log,
