@@ -87,7 +87,7 @@ func rootCommand(io stdio) *cobra.Command {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveDefault)
 	root.Flags().StringVar(&file, "config", "", "the policy `file`; flags override it")
 	policyFlags(root.Flags())
-	root.AddCommand(versionCommand(io))
+	root.AddCommand(demoCommand(io), versionCommand(io))
 	return root
 }
 
