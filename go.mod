@@ -3,6 +3,7 @@ module github.com/mcp-refit/mcp-refit
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/klauspost/compress v1.20.4
 	github.com/miekg/dns v1.1.73

@@ -182,9 +182,12 @@ func (f *Fetcher) read(ctx context.Context, cancel context.CancelFunc, response 
 		defer clock.Stop()
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
+	if err == nil {
+		err = ctx.Err() // a host may end the body because it sees us leave
+	}
 	switch {
 	case err != nil:
-		return fetched{}, fail(ReasonBody, errors.Join(err, context.Cause(ctx)))
+		return fetched{}, fail(ReasonBody, err)
 	case len(body) > limit:
 		return fetched{}, fail(ReasonTooLarge, fmt.Errorf("more than %d bytes", limit))
 	}

@@ -132,7 +132,7 @@ func (s *site) url(path string) string { return "https://cdn.example.com:" + s.p
 // fetcher returns a Fetcher that reaches the site; change may set more.
 func (s *site) fetcher(t testing.TB, change func(*Fetcher)) *Fetcher {
 	t.Helper()
-	f := &Fetcher{Worker: testWorker(t), AllowPrivate: true, RootCAs: s.authority.pool, Resolver: s.names.resolver()}
+	f := &Fetcher{Worker: testWorker(t), AllowPrivate: true, RootCAs: s.authority.pool, Resolver: s.names.resolver(t)}
 	if change != nil {
 		change(f)
 	}
@@ -222,10 +222,19 @@ func reply(q *dns.Msg, addresses ...netip.Addr) *dns.Msg {
 	return m
 }
 
-func (n *nameServer) resolver() *net.Resolver {
+// resolver returns a resolver that asks n. What a look-up leaves behind when
+// its wait ends, which net's resolver does for seconds, ends with the test.
+func (n *nameServer) resolver(t testing.TB) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if t.Context().Err() != nil {
+			return nil, t.Context().Err()
+		}
 		var d net.Dialer
-		return d.DialContext(ctx, "udp", n.address)
+		conn, err := d.DialContext(ctx, "udp", n.address)
+		if err == nil {
+			context.AfterFunc(t.Context(), func() { conn.Close() })
+		}
+		return conn, err
 	}}
 }
 
