@@ -4,11 +4,23 @@ package icon
 
 import (
 	"math"
+	"os"
+	"os/signal"
 	"syscall"
 )
 
-// limitCPU lets this process use about seconds more of CPU time; then SIGXCPU
-// ends it. Only the soft limit moves, so that each job can raise it. 0 is no
+// catchCPU ends the process on SIGXCPU, which the Go runtime ignores by itself.
+func catchCPU() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGXCPU)
+	go func() {
+		<-c
+		os.Exit(workerCPU)
+	}()
+}
+
+// limitCPU lets this process use about seconds more of CPU time; then it gets
+// SIGXCPU. Only the soft limit moves, so that each job can raise it. 0 is no
 // limit.
 func limitCPU(seconds uint32) {
 	var used syscall.Rusage

@@ -16,7 +16,7 @@ func TestFetch(t *testing.T) {
 	if m.Width != 64 || m.Height != 32 {
 		t.Errorf("size %d×%d, want 64×32", m.Width, m.Height)
 	}
-	decodeImage(t, m)
+	readImage(t, m)
 	again, err := f.Fetch(t.Context(), s.url("/a.png"), "image/png")
 	wantReason(t, err, "")
 	if again != m {
@@ -27,8 +27,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// decodeImage reads an Image back and checks that it is what it says.
-func decodeImage(t testing.TB, m Image) []byte {
+// readImage reads an Image back and checks that it is what it says.
+func readImage(t testing.TB, m Image) []byte {
 	t.Helper()
 	encoded, ok := strings.CutPrefix(m.URI, "data:image/png;base64,")
 	if !ok {

@@ -7,7 +7,7 @@ import (
 )
 
 // decodeSVG rebuilds an SVG and returns how to draw it within an edge.
-func decodeSVG(body []byte) (func(edge int) (*image.NRGBA, error), error) {
+func decodeSVG(body []byte) (drawer, error) {
 	document, err := svg.Parse(body)
 	if err != nil {
 		return nil, fail(ReasonSVG, err)

@@ -15,6 +15,7 @@ const (
 	workerDone   = 0 // the input ended
 	workerFailed = 1 // the input was no stream of requests, or the output failed
 	workerMemory = 3 // the watchdog saw more memory than a job may have
+	workerCPU    = 4 // a job took more CPU time than it may have
 )
 
 // watchInterval is how often the worker looks at its own memory during a job.
@@ -40,12 +41,13 @@ func RunWorker(in io.Reader, out io.Writer) int {
 			return workerFailed
 		}
 		if !confined {
+			catchCPU()
 			confine(request.Memory)
 			confined = true
 		}
 		limitCPU(request.CPU)
 		stop := watchMemory(base, request.Memory)
-		response, png := runJob(request, body)
+		response, png := runJob(convert, request, body)
 		stop()
 		if err := writeFrame(out, response, png); err != nil {
 			return workerFailed
@@ -88,14 +90,14 @@ func memoryInUse() uint64 {
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// runJob does one job and contains its panics.
-func runJob(request requestHeader, body []byte) (response responseHeader, png []byte) {
+// runJob has work do one job and contains its panics.
+func runJob(work func(requestHeader, []byte) (image.Image, []byte, error), request requestHeader, body []byte) (response responseHeader, png []byte) {
 	defer func() {
 		if v := recover(); v != nil {
 			response, png = responseHeader{Status: workerStatus(ReasonPanic)}, nil
 		}
 	}()
-	m, png, err := convert(request, body)
+	m, png, err := work(request, body)
 	if err != nil {
 		return responseHeader{Status: workerStatus(ReasonOf(err))}, nil
 	}
@@ -109,7 +111,7 @@ func convert(request requestHeader, body []byte) (image.Image, []byte, error) {
 	if request.Edge == 0 {
 		return nil, nil, fail(ReasonBudget, errors.New("no edge"))
 	}
-	draw, err := decode(request, body)
+	draw, err := decodeImage(request, body)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,8 +148,11 @@ func edges(most int) []int {
 	return row
 }
 
-// decode reads the image and returns how to draw it within an edge.
-func decode(request requestHeader, body []byte) (draw func(edge int) (*image.NRGBA, error), err error) {
+// A drawer draws an image within an edge.
+type drawer func(edge int) (*image.NRGBA, error)
+
+// decodeImage reads an image.
+func decodeImage(request requestHeader, body []byte) (drawer, error) {
 	if request.Format == formatSVG {
 		return decodeSVG(body)
 	}
