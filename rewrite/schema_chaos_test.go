@@ -38,7 +38,9 @@ func (c chaos) schema(depth int) string {
 		return c.pick(`{}`, `true`, `{"type":"null"}`, `{"type":"string"}`, `{"const":"a"}`, `{"const":1,"title":"One"}`, `{"$ref":"#/$defs/d"}`)
 	}
 	return c.object(depth,
-		func(int) string { return `"type":` + c.pick(`"string"`, `"integer"`, `"number"`, `"boolean"`, `"array"`, `"object"`, `"null"`, `["string","null"]`, `["integer"]`, `[]`, `null`) },
+		func(int) string {
+			return `"type":` + c.pick(`"string"`, `"integer"`, `"number"`, `"boolean"`, `"array"`, `"object"`, `"null"`, `["string","null"]`, `["integer"]`, `[]`, `null`)
+		},
 		func(int) string { return `"type":` + c.pick(`"string"`, `"array"`) },
 		func(int) string { return c.pick(`"enum"`, `"e\u006eum"`, `"Enum"`) + `:` + c.list(c.scalar) },
 		func(int) string { return `"enumNames":` + c.list(c.scalar) },
@@ -46,13 +48,19 @@ func (c chaos) schema(depth int) string {
 		func(int) string { return `"default":` + c.pick(c.scalar(), c.list(c.scalar)) },
 		func(int) string { return `"title":` + c.pick(`"T"`, `null`) },
 		func(int) string { return `"format":` + c.pick(`"email"`, `"uuid"`, `null`) },
-		func(int) string { return c.pick(`"minLength":1`, `"minimum":1`, `"maxItems":1`, `"uniqueItems":true`, `"x-y":[{}]`, `"minLength":null`) },
+		func(int) string {
+			return c.pick(`"minLength":1`, `"minimum":1`, `"maxItems":1`, `"uniqueItems":true`, `"x-y":[{}]`, `"minLength":null`)
+		},
 		func(d int) string { return `"items":` + c.schema(d-1) },
-		func(d int) string { return c.pick(`"anyOf":`, `"oneOf":`, `"allOf":`) + c.list(func() string { return c.schema(d - 1) }) },
+		func(d int) string {
+			return c.pick(`"anyOf":`, `"oneOf":`, `"allOf":`) + c.list(func() string { return c.schema(d - 1) })
+		},
 		func(int) string {
 			return c.pick(`"anyOf":`, `"oneOf":`) + c.list(func() string { return fmt.Sprintf(`{"const":%s,"title":%s}`, c.scalar(), c.scalar()) })
 		},
-		func(int) string { return `"$ref":` + c.pick(`"#/$defs/d"`, `"#/$defs/e"`, `"#/$defs/f"`, `"#"`, `"x"`, `1`) },
+		func(int) string {
+			return `"$ref":` + c.pick(`"#/$defs/d"`, `"#/$defs/e"`, `"#/$defs/f"`, `"#"`, `"x"`, `1`)
+		},
 	)
 }
 
@@ -64,7 +72,9 @@ func (c chaos) form() string {
 		func(int) string { return `"properties":` + props },
 		func(int) string { return `"required":` + c.list(name) },
 		func(int) string { return c.pick(`"type":"object"`, `"Type":1`, `"$schema":"x"`) },
-		func(d int) string { return fmt.Sprintf(`"$defs":{"d":%s,"e":%s,"f":{"$ref":"#/$defs/d"}}`, c.schema(d), c.schema(d)) },
+		func(d int) string {
+			return fmt.Sprintf(`"$defs":{"d":%s,"e":%s,"f":{"$ref":"#/$defs/d"}}`, c.schema(d), c.schema(d))
+		},
 	)
 }
 
