@@ -35,9 +35,8 @@ func (e *Edits) Insert(at int, with []byte) { e.Replace(Span{at, at}, with) }
 
 // Prepend adds a member before the first one of the object at obj.
 func (e *Edits) Prepend(raw []byte, obj Span, member []byte) {
-	sc := scanner{b: raw}
 	with := append([]byte(nil), member...)
-	if raw[sc.space(obj.Start+1)] != '}' {
+	if raw[space(raw, obj.Start+1)] != '}' {
 		with = append(with, ',')
 	}
 	e.Insert(obj.Start+1, with)
@@ -85,10 +84,9 @@ func (e *Edits) appendTo(out, raw []byte) []byte {
 // mendComma takes out the comma of a removed member: the one behind it, or the
 // one before it where it was the last.
 func mendComma(out, raw []byte, from int) ([]byte, int) {
-	sc := scanner{b: raw}
-	i := sc.space(from)
+	i := space(raw, from)
 	if i < len(raw) && raw[i] == ',' {
-		return out, sc.space(i + 1)
+		return out, space(raw, i+1)
 	}
 	n := len(out)
 	for n > 0 && (out[n-1] == ' ' || out[n-1] == '\n' || out[n-1] == '\t' || out[n-1] == '\r') {

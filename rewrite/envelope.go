@@ -1,6 +1,9 @@
 package rewrite
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // Kind says which of the JSON-RPC 2.0 forms a message has.
 type Kind uint8
@@ -42,28 +45,14 @@ var ErrNotMessage = errors.New("JSON, but not a JSON-RPC 2.0 message")
 // to be scanned each on its own.
 func Scan(raw []byte) (Envelope, error) {
 	s := scanner{b: raw}
-	i := s.space(0)
-	if i >= len(raw) {
-		return Envelope{}, &SyntaxError{i, errSyntax}
+	start := space(raw, 0)
+	end := s.value(start)
+	if end < 0 {
+		return Envelope{}, s.fault(end)
 	}
-	var env Envelope
-	var end int
-	var err error
-	switch raw[i] {
-	case '{':
-		end, err = s.object(i, &env)
-	case '[':
-		end, err = s.value(i, 0)
-		env.Kind = KindBatch
-	default:
-		end, err = s.value(i, 0)
-	}
-	if err != nil {
-		return Envelope{}, err
-	}
-	env.Seen = s.seen
-	if i = s.space(end); i < len(raw) {
-		return env, &TrailingError{i}
+	env := s.envelope(raw[start])
+	if rest := space(raw, end); rest < len(raw) {
+		return env, &TrailingError{rest}
 	}
 	if env.Kind == KindInvalid {
 		return env, ErrNotMessage
@@ -80,88 +69,79 @@ const (
 	memberResult
 	memberError
 	memberCount
+	memberNone = -1 // another
 )
 
 var memberNames = [memberCount]string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// object checks the object at i and fills in its envelope.
-func (s *scanner) object(i int, env *Envelope) (int, error) {
-	var at [memberCount]struct{ member, value Span }
-	b := s.b
-	i = s.space(i + 1)
-	if i < len(b) && b[i] == '}' {
-		return i + 1, nil
+// member notes a member of the outermost object.
+func (s *scanner) member(value Span) {
+	at := Span{s.key.Start, value.End}
+	m, exact := memberOf(s.key.Of(s.b))
+	switch {
+	case m == memberNone:
+	case !exact:
+		s.surplus = append(s.surplus, at)
+	default:
+		if earlier := s.top[m].at; !earlier.Empty() {
+			s.surplus = append(s.surplus, earlier)
+		}
+		s.top[m].at, s.top[m].value = at, value
 	}
-	for {
-		keyAt := i
-		valueAt, err := s.key(i)
-		if err != nil {
-			return 0, err
-		}
-		end, err := s.value(valueAt, 1)
-		if err != nil {
-			return 0, err
-		}
-		member, value := Span{keyAt, end}, Span{valueAt, end}
-		if m, exact := memberOf(b[keyAt:valueAt]); exact {
-			if !at[m].member.Empty() {
-				env.Surplus = append(env.Surplus, at[m].member)
-			}
-			at[m].member, at[m].value = member, value
-		} else if m >= 0 {
-			env.Surplus = append(env.Surplus, member)
-		}
-		i = s.space(end)
-		if i >= len(b) {
-			return 0, &SyntaxError{i, errSyntax}
-		}
-		if b[i] == '}' {
-			break
-		}
-		if b[i] != ',' {
-			return 0, &SyntaxError{i, errSyntax}
-		}
-		i = s.space(i + 1)
-	}
-	env.ID, env.Params = at[memberID].value, at[memberParams].value
-	env.Result, env.Error = at[memberResult].value, at[memberError].value
-	s.kind(at[memberVersion].value, at[memberMethod].value, env)
-	return i + 1, nil
 }
 
-// memberOf says which member of the envelope a key (with all up to its value)
-// names, -1 if none, and whether it is spelled as it should be.
-func memberOf(text []byte) (m int, exact bool) {
-	n := 1
-	for n < len(text) && text[n] != '"' {
-		if text[n] == '\\' {
-			n++
+// envelope is that of a text that was checked, which begins with the given byte.
+func (s *scanner) envelope(first byte) Envelope {
+	env := Envelope{
+		ID: s.top[memberID].value, Params: s.top[memberParams].value,
+		Result: s.top[memberResult].value, Error: s.top[memberError].value,
+		Seen: s.seen, Surplus: s.surplus,
+	}
+	switch first {
+	case '{':
+		s.kind(&env)
+	case '[':
+		env.Kind = KindBatch
+	}
+	return env
+}
+
+// memberOf says which member of the envelope a key in its quotes names, and
+// whether it is spelled as it should be.
+func memberOf(quoted []byte) (m int, exact bool) {
+	name := quoted[1 : len(quoted)-1]
+	switch string(name) {
+	case "jsonrpc":
+		return memberVersion, true
+	case "id":
+		return memberID, true
+	case "method":
+		return memberMethod, true
+	case "params":
+		return memberParams, true
+	case "result":
+		return memberResult, true
+	case "error":
+		return memberError, true
+	}
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = []byte(decodeKey(quoted, true))
+	}
+	for m, folded := range memberNames {
+		if foldEqual(name, folded) {
+			return m, string(name) == folded // its escapes are read by now
 		}
-		n++
 	}
-	quoted := text[:n+1]
-	for m, name := range memberNames {
-		if string(quoted[1:n]) == name {
-			return m, true
-		}
-	}
-	if n > 2+6*len("jsonrpc") {
-		return -1, false
-	}
-	key := decodeKey(quoted, true)
-	for m, name := range memberNames {
-		if Fold(key) == name {
-			return m, key == name
-		}
-	}
-	return -1, false
+	return memberNone, false
 }
 
 // kind decides which form the message has, by the members that it has.
-func (s *scanner) kind(version, method Span, env *Envelope) {
-	b := s.b
-	if v, ok := String(b, version); !ok || v != "2.0" {
-		return
+func (s *scanner) kind(env *Envelope) {
+	b, version, method := s.b, s.top[memberVersion].value, s.top[memberMethod].value
+	if string(version.Of(b)) != `"2.0"` {
+		if v, ok := String(b, version); !ok || v != "2.0" {
+			return
+		}
 	}
 	null := func(at Span) bool { return !at.Empty() && b[at.Start] == 'n' }
 	if null(env.ID) {
@@ -180,7 +160,7 @@ func (s *scanner) kind(version, method Span, env *Envelope) {
 		}
 	}
 	if !method.Empty() {
-		m, ok := String(b, method)
+		m, ok := methodAt(b, method)
 		if !ok || hasResult || hasError {
 			return
 		}

@@ -10,8 +10,8 @@ import (
 // without a closer look.
 type Keys uint16
 
-// The keys that Scan notes. KeyOdd stands for any key written with an escape:
-// it may be any of the others, so it asks for a closer look too.
+// The keys that Scan notes. KeyOdd stands for a key written with an escape
+// that may be any of the others, so it asks for a closer look too.
 const (
 	KeyIcons Keys = 1 << iota
 	KeyWebsiteURL
@@ -37,6 +37,10 @@ var noted = [...]struct {
 	{KeyProtocolVersion, "io.modelcontextprotocol/protocolversion"},
 }
 
+// mayBeOurs marks the bytes that one of our keys may begin with, so that most
+// keys need no closer look.
+var mayBeOurs = [256]bool{'i': true, 'I': true, 'r': true, 'R': true, 'w': true, 'W': true, '\\': true}
+
 // keyOf says which of our keys the raw text of a key is, in any case.
 func keyOf(raw []byte, escaped bool) Keys {
 	if escaped {
@@ -45,13 +49,9 @@ func keyOf(raw []byte, escaped bool) Keys {
 	if len(raw) < len("icons") {
 		return 0
 	}
-	switch raw[0] | 0x20 {
-	case 'i', 'r', 'w':
-	default:
-		return 0
-	}
+	second := raw[1] | 0x20
 	for i := range noted {
-		if foldEqual(raw, noted[i].folded) {
+		if n := noted[i].folded; n[1] == second && len(raw) >= len(n) && foldEqual(raw, n) {
 			return noted[i].bit
 		}
 	}

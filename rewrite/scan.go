@@ -1,10 +1,8 @@
 package rewrite
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 )
 
 // MaxDepth is how many arrays and objects may stand inside each other in a
@@ -39,108 +37,192 @@ func (e *TrailingError) Error() string {
 }
 
 // A scanner checks one JSON text and notes which keys of ours it holds.
+//
+// Every message passes through it, so its steps are functions from an offset
+// to the offset behind what was read, and what does not fit is reported as the
+// complement of its offset: a negative number, which costs a caller one
+// comparison where an error would cost two words at every step.
 type scanner struct {
 	b    []byte
 	seen Keys
+	deep bool // the text ends at MaxDepth, and not at a byte that does not fit
+
+	// At depth 1, the member whose value is being read.
+	key     Span
+	valueAt int
+
+	// top is where the members of the envelope stand, and surplus is what else
+	// could be taken for them.
+	top     [memberCount]struct{ at, value Span }
+	surplus []Span
+
+	// objects has a bit for each open array or object, from the outermost on:
+	// 1 is an object. It is what a recursive reader has its stack for.
+	objects [MaxDepth/64 + 1]uint64
+}
+
+// fault is the error that the offset of a step stands for.
+func (s *scanner) fault(end int) error {
+	if s.deep {
+		return &SyntaxError{^end, errDepth}
+	}
+	return &SyntaxError{^end, errSyntax}
 }
 
 // space returns the offset of the first byte at or after i that is no white space.
-func (s *scanner) space(i int) int {
-	for i < len(s.b) && (s.b[i] == ' ' || s.b[i] == '\n' || s.b[i] == '\t' || s.b[i] == '\r') {
+func space(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// str checks the rest of a string, i being just behind its opening quote, and
-// returns the offset just behind the closing one. Eight bytes are looked at in
-// one step, since most bytes of most messages stand in strings.
-func (s *scanner) str(i int) (end int, escaped bool, err error) {
+// value checks the JSON value that begins at i and returns its end. If it is
+// an object, its members are noted in the envelope. It does not recurse.
+func (s *scanner) value(i int) int {
 	b := s.b
-	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			q, e := w^(ones*'"'), w^(ones*'\\')
-			// The lowest bit set marks the first quote, backslash or control character.
-			m := ((q-ones)&^q | (e-ones)&^e | (w-ones*0x20)&^w) & highs
-			if m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
-				goto special
-			}
-			i += 8
-		}
-		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+	depth, object := 0, false // what is open: how much, and whether the innermost is an object
+value:
+	if i >= len(b) {
+		return ^i
+	}
+	switch b[i] {
+	case '"':
+		if i = plain(b, i+1); i < len(b) && b[i] == '"' {
 			i++
+		} else {
+			i, _ = str(b, i)
 		}
-		if i >= len(b) {
-			return 0, false, &SyntaxError{i, errSyntax}
+	case '{', '[':
+		if depth >= MaxDepth {
+			s.deep = true
+			return ^i
 		}
-	special:
-		switch b[i] {
-		case '"':
-			return i + 1, escaped, nil
-		case '\\':
-			escaped = true
-			n := escapeLen(b[i:])
-			if n == 0 {
-				return 0, false, &SyntaxError{i, errSyntax}
-			}
-			i += n
-		default:
-			return 0, false, &SyntaxError{i, errSyntax}
+		object = b[i] == '{'
+		s.open(depth, object)
+		depth++
+		if i = space(b, i+1); i >= len(b) {
+			return ^i
 		}
+		if object && b[i] != '}' {
+			goto member
+		}
+		if !object && b[i] != ']' {
+			goto value
+		}
+		goto closed
+	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		for i++; i < len(b) && b[i]-'0' <= 9; i++ {
+		}
+		if i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
+			i = fraction(b, i)
+		}
+	case '-', '0':
+		i = number(b, i)
+	default:
+		i = literal(b, i)
+	}
+	if i < 0 {
+		return i
+	}
+next:
+	if depth <= 1 {
+		if depth == 0 {
+			return i
+		}
+		if object {
+			s.member(Span{s.valueAt, i})
+		}
+	}
+	if i < len(b) && b[i] <= ' ' {
+		i = space(b, i)
+	}
+	if i >= len(b) {
+		return ^i
+	}
+	switch c := b[i]; {
+	case c == ',':
+		if i++; i < len(b) && b[i] <= ' ' {
+			i = space(b, i)
+		}
+		if object {
+			goto member
+		}
+		goto value
+	case c == '}' && object, c == ']' && !object:
+		goto closed
+	}
+	return ^i
+closed:
+	i++
+	depth--
+	object = depth > 0 && s.isObject(depth-1)
+	goto next
+member:
+	if i >= len(b) || b[i] != '"' {
+		return ^i
+	}
+	keyAt := i
+	escaped := false
+	if i = plain(b, i+1); i < len(b) && b[i] == '"' {
+		i++
+	} else if i, escaped = str(b, i); i < 0 {
+		return i
+	}
+	keyEnd := i
+	if mayBeOurs[b[keyAt+1]] {
+		s.seen |= keyOf(b[keyAt+1:keyEnd-1], escaped)
+	}
+	if i < len(b) && b[i] <= ' ' {
+		i = space(b, i)
+	}
+	if i >= len(b) || b[i] != ':' {
+		return ^i
+	}
+	if i++; i < len(b) && b[i] <= ' ' {
+		i = space(b, i)
+	}
+	if depth == 1 {
+		s.key, s.valueAt = Span{keyAt, keyEnd}, i
+	}
+	goto value
+}
+
+func (s *scanner) open(depth int, object bool) {
+	word, bit := depth>>6, uint64(1)<<(depth&63)
+	if object {
+		s.objects[word] |= bit
+	} else {
+		s.objects[word] &^= bit
 	}
 }
 
-// escapeLen is the length of the escape sequence that b begins with, 0 if it is none.
-func escapeLen(b []byte) int {
-	if len(b) < 2 {
-		return 0
-	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		if len(b) < 6 {
-			return 0
-		}
-		for _, c := range b[2:6] {
-			if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f') {
-				return 0
-			}
-		}
-		return 6
-	}
-	return 0
-}
+func (s *scanner) isObject(depth int) bool { return s.objects[depth>>6]>>(depth&63)&1 == 1 }
 
-// number checks a number that begins at i and returns its end.
-func (s *scanner) number(i int) (int, error) {
-	b := s.b
-	digits := func() bool {
-		from := i
-		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
+// number checks the number that begins at i and returns its end.
+func number(b []byte, i int) int {
 	if b[i] == '-' {
 		i++
 	}
-	if i < len(b) && b[i] == '0' {
+	switch {
+	case i >= len(b):
+		return ^i
+	case b[i] == '0':
 		i++
-	} else if !digits() {
-		return 0, &SyntaxError{i, errSyntax}
+	default:
+		if i = digits(b, i); i < 0 {
+			return i
+		}
 	}
+	return fraction(b, i)
+}
+
+// fraction checks what may follow the digits of a whole number: a fraction and
+// an exponent. It returns the number's end.
+func fraction(b []byte, i int) int {
 	if i < len(b) && b[i] == '.' {
-		i++
-		if !digits() {
-			return 0, &SyntaxError{i, errSyntax}
+		if i = digits(b, i+1); i < 0 {
+			return i
 		}
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {
@@ -148,113 +230,31 @@ func (s *scanner) number(i int) (int, error) {
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		if !digits() {
-			return 0, &SyntaxError{i, errSyntax}
-		}
+		return digits(b, i)
 	}
-	return i, nil
+	return i
 }
 
-// literal checks one of true, false and null.
-func (s *scanner) literal(i int) (int, error) {
-	for _, l := range [...]string{"true", "false", "null"} {
-		if len(s.b)-i >= len(l) && string(s.b[i:i+len(l)]) == l {
-			return i + len(l), nil
-		}
+// digits returns the end of the digits that begin at i, of which there must be one.
+func digits(b []byte, i int) int {
+	from := i
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
 	}
-	return 0, &SyntaxError{i, errSyntax}
+	if i == from {
+		return ^i
+	}
+	return i
 }
 
-// key checks a member's key and its colon, i being at the opening quote, and
-// returns the offset of the member's value.
-func (s *scanner) key(i int) (int, error) {
-	if i >= len(s.b) || s.b[i] != '"' {
-		return 0, &SyntaxError{i, errSyntax}
+// literal checks that one of true, false and null stands at i and returns its end.
+func literal(b []byte, i int) int {
+	rest := b[i:]
+	switch {
+	case len(rest) >= 4 && string(rest[:4]) == "true", len(rest) >= 4 && string(rest[:4]) == "null":
+		return i + 4
+	case len(rest) >= 5 && string(rest[:5]) == "false":
+		return i + 5
 	}
-	end, escaped, err := s.str(i + 1)
-	if err != nil {
-		return 0, err
-	}
-	s.seen |= keyOf(s.b[i+1:end-1], escaped)
-	i = s.space(end)
-	if i >= len(s.b) || s.b[i] != ':' {
-		return 0, &SyntaxError{i, errSyntax}
-	}
-	return s.space(i + 1), nil
-}
-
-// value checks the JSON value that begins at i, at the given depth, and
-// returns its end. It does not recurse: which brackets are open is a bit each.
-func (s *scanner) value(i, depth int) (end int, err error) {
-	var inObject [(MaxDepth + 63) / 64]uint64
-	b, base := s.b, depth
-value:
-	if i >= len(b) {
-		return 0, &SyntaxError{i, errSyntax}
-	}
-	switch c := b[i]; {
-	case c == '"':
-		i, _, err = s.str(i + 1)
-	case c == '{' || c == '[':
-		if depth >= MaxDepth {
-			return 0, &SyntaxError{i, errDepth}
-		}
-		word, bit := depth>>6, uint64(1)<<(depth&63)
-		depth++
-		i = s.space(i + 1)
-		if c == '[' {
-			inObject[word] &^= bit
-			if i < len(b) && b[i] == ']' {
-				goto closed
-			}
-			goto value
-		}
-		inObject[word] |= bit
-		if i < len(b) && b[i] == '}' {
-			goto closed
-		}
-		goto member
-	case c == '-' || c >= '0' && c <= '9':
-		i, err = s.number(i)
-	default:
-		i, err = s.literal(i)
-	}
-	if err != nil {
-		return 0, err
-	}
-next:
-	if depth == base {
-		return i, nil
-	}
-	i = s.space(i)
-	if i >= len(b) {
-		return 0, &SyntaxError{i, errSyntax}
-	}
-	if open := depth - 1; inObject[open>>6]>>(open&63)&1 == 1 {
-		switch b[i] {
-		case ',':
-			i = s.space(i + 1)
-			goto member
-		case '}':
-			goto closed
-		}
-	} else {
-		switch b[i] {
-		case ',':
-			i = s.space(i + 1)
-			goto value
-		case ']':
-			goto closed
-		}
-	}
-	return 0, &SyntaxError{i, errSyntax}
-closed:
-	i++
-	depth--
-	goto next
-member:
-	if i, err = s.key(i); err != nil {
-		return 0, err
-	}
-	goto value
+	return ^i
 }

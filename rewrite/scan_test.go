@@ -113,6 +113,54 @@ func TestScanSeen(t *testing.T) {
 	}
 }
 
+// Strings are read eight bytes at a time, so every byte is tried at every
+// place of a step, as a key and as a value, and with every rest of a step behind.
+func TestScanEveryByteOfAString(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for c := range 256 {
+				text := []byte(strings.Repeat("x", length))
+				text[at] = byte(c)
+				for _, format := range []string{`{"%s":1}`, `["%s",""]`, `"%s"`} {
+					raw := fmt.Appendf(nil, format, text)
+					_, err := Scan(raw)
+					var syntax *SyntaxError
+					var trailing *TrailingError
+					if refused := errors.As(err, &syntax) || errors.As(err, &trailing); refused == json.Valid(raw) {
+						t.Fatalf("%q: %v", raw, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A message that ends too early is refused wherever it is cut.
+func TestScanCutAtEveryByte(t *testing.T) {
+	raw := []byte(`{"jsonrpc":"2.0","id":-1.5e+7,"result":{"a\u00e9":["\ud83d\n",true,false,null,{},[]],"b" : 0 }}`)
+	for n := range raw {
+		var syntax *SyntaxError
+		if _, err := Scan(raw[:n]); !errors.As(err, &syntax) || !errors.Is(err, errSyntax) || syntax.Offset > n {
+			t.Errorf("%s: %v", raw[:n], err)
+		}
+	}
+	if _, err := Scan(raw); err != nil {
+		t.Error(err)
+	}
+}
+
+// Reading a message of a known method takes no memory.
+func TestScanAllocates(t *testing.T) {
+	raw := []byte(`{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"t","arguments":{"é":["a",1,null]}}}`)
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := Scan(raw); err != nil {
+			t.Error(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,2.5e-7,"\ud83d",true,null]}}`,
 		`[1,[],{}]`, `"\u00"`, `-`, `{"a":1,}`, `1.`, `{"jsonrpc":"2.0","method":"m"} x`, "\"\xff\""} {

@@ -161,12 +161,11 @@ type property struct {
 // read finds the parts of the schema. It reports whether there is a form to
 // work on.
 func (r *refit) read() bool {
-	sc := scanner{b: r.schema}
-	start := sc.space(0)
+	start := space(r.schema, 0)
 	if start >= len(r.schema) || r.schema[start] != '{' {
 		return false
 	}
-	r.object = Span{start, sc.skip(start)}
+	r.object = Span{start, skip(r.schema, start)}
 	var properties Span
 	parts := [...]struct {
 		name   string

@@ -19,12 +19,11 @@ func (f Form) Restore(content []byte) []byte {
 	if len(f.back) == 0 {
 		return content
 	}
-	sc := scanner{b: content}
-	start := sc.space(0)
+	start := space(content, 0)
 	if start >= len(content) || content[start] != '{' {
 		return content
 	}
-	object := Span{start, sc.skip(start)}
+	object := Span{start, skip(content, start)}
 	at := make(map[string]int, len(f.back))
 	for i := range f.back {
 		at[f.back[i].name] = i

@@ -61,11 +61,10 @@ func coerce(value []byte, typ string) []byte {
 			return []byte(s)
 		}
 	case `"integer"`, `"number"`:
-		sc := scanner{b: []byte(s)}
 		if !isString || s == "" || strings.ContainsAny(s, "eE") || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
 			return nil
 		}
-		if end, err := sc.number(0); err == nil && end == len(s) {
+		if number([]byte(s), 0) == len(s) {
 			return []byte(s)
 		}
 	}

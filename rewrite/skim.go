@@ -156,18 +156,14 @@ func (s *Skim) ID() []byte {
 	if s.id.over || len(s.id.text) == 0 {
 		return nil
 	}
-	sc := scanner{b: s.id.text}
-	var end int
-	var err error
+	end := 0
 	switch c := s.id.text[0]; {
 	case c == '"':
-		end, _, err = sc.str(1)
+		end, _ = str(s.id.text, 1)
 	case c == '-' || c >= '0' && c <= '9':
-		end, err = sc.number(0)
-	default:
-		return nil
+		end = number(s.id.text, 0)
 	}
-	if err != nil || end != len(s.id.text) {
+	if end != len(s.id.text) {
 		return nil
 	}
 	return s.id.text

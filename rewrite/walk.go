@@ -38,22 +38,22 @@ func walkMembers(raw []byte, s Span, yield func(key, value Span, escaped bool) b
 	if s.Empty() || raw[s.Start] != '{' {
 		return
 	}
-	sc := scanner{b: raw[:s.End]}
-	for i := sc.space(s.Start + 1); i < s.End && raw[i] == '"'; {
-		keyEnd, escaped, err := sc.str(i + 1)
-		if err != nil {
+	b := raw[:s.End]
+	for i := space(b, s.Start+1); i < len(b) && b[i] == '"'; {
+		keyEnd, escaped := str(b, i+1)
+		if keyEnd < 0 {
 			return
 		}
-		at := sc.space(sc.space(keyEnd) + 1)
-		if at >= s.End {
+		at := space(b, space(b, keyEnd)+1)
+		if at >= len(b) {
 			return
 		}
-		end := sc.skip(at)
+		end := skip(b, at)
 		if !yield(Span{i, keyEnd}, Span{at, end}, escaped) {
 			return
 		}
-		if i = sc.space(end); i < s.End && raw[i] == ',' {
-			i = sc.space(i + 1)
+		if i = space(b, end); i < len(b) && b[i] == ',' {
+			i = space(b, i+1)
 		}
 	}
 }
@@ -66,14 +66,14 @@ func Elements(raw []byte, s Span) iter.Seq[Span] {
 		if s.Empty() || raw[s.Start] != '[' {
 			return
 		}
-		sc := scanner{b: raw[:s.End]}
-		for i := sc.space(s.Start + 1); i < s.End && raw[i] != ']'; {
-			end := sc.skip(i)
+		b := raw[:s.End]
+		for i := space(b, s.Start+1); i < len(b) && b[i] != ']'; {
+			end := skip(b, i)
 			if end <= i || !yield(Span{i, end}) {
 				return
 			}
-			if i = sc.space(end); i < s.End && raw[i] == ',' {
-				i = sc.space(i + 1)
+			if i = space(b, end); i < len(b) && b[i] == ',' {
+				i = space(b, i+1)
 			}
 		}
 	}
@@ -130,28 +130,27 @@ func decodeKey(quoted []byte, escaped bool) string {
 }
 
 // skip returns the end of the value at i in a text that was checked before.
-func (s *scanner) skip(i int) int {
-	b, depth := s.b, 0
+func skip(b []byte, i int) int {
+	depth := 0
 	for i < len(b) {
-		switch b[i] {
-		case '"':
-			end, _, err := s.str(i + 1)
-			if err != nil {
+		switch classes[b[i]] {
+		case classQuote:
+			if i = plain(b, i+1); i < len(b) && b[i] == '"' {
+				i++
+			} else if i, _ = str(b, i); i < 0 {
 				return len(b)
 			}
-			i = end
-		case '{', '[':
+		case classOpen:
 			depth++
 			i++
-		case '}', ']':
+		case classClose:
 			depth--
 			i++
-		case ' ', '\t', '\r', '\n', ',', ':':
+		case classBetween:
 			i++
 			continue
-		default:
-			for i < len(b) && !delimits[b[i]] {
-				i++
+		default: // a number or literal
+			for i++; i < len(b) && classes[b[i]] == classPlain; i++ {
 			}
 		}
 		if depth <= 0 {
@@ -161,5 +160,16 @@ func (s *scanner) skip(i int) int {
 	return len(b)
 }
 
-// delimits marks the bytes that end a number or literal.
-var delimits = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true, '}': true, ']': true, '{': true, '[': true, '"': true}
+// What a byte outside of strings is to skip.
+const (
+	classPlain = iota
+	classBetween
+	classQuote
+	classOpen
+	classClose
+)
+
+var classes = [256]uint8{
+	' ': classBetween, '\t': classBetween, '\r': classBetween, '\n': classBetween, ',': classBetween, ':': classBetween,
+	'"': classQuote, '{': classOpen, '[': classOpen, '}': classClose, ']': classClose,
+}
