@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -44,7 +45,8 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // Answers is the policy on ElicitResults. Its zero value checks every answer,
 // alters none and refuses what does not fit the form.
 type Answers struct {
-	// OnInvalid is the outcome for an answer that has a problem.
+	// OnInvalid is the outcome for an answer that has a problem. Pass lets all of
+	// them through, also those that two readers could read in two ways.
 	OnInvalid Outcome
 
 	// FillDefaults gives a field that the client left out its default, before the
@@ -114,7 +116,7 @@ type Applied struct {
 type AnswerDecision struct {
 	Outcome  Outcome
 	Action   string    // accept, decline or cancel; else what the client sent, quoted and cut
-	Problems []Problem // every failing field and rule, in the order of the form
+	Problems []Problem // every failing field and rule, 100 at most
 
 	// Unchecked names what could not be checked, each with its reason: a remote
 	// $ref, a pattern that does not compile, a schema that is no schema.
@@ -271,7 +273,7 @@ func readContent(answer *value) (*value, *Problem) {
 	}
 	content, err := parseValue(given.raw)
 	switch {
-	case err == errTooDeep || err == errTooMany:
+	case errors.Is(err, errTooDeep), errors.Is(err, errTooMany):
 		return nil, &Problem{"content", "size", "content: " + err.Error()}
 	case err != nil:
 		return nil, &Problem{"content", "encoding", "content: " + err.Error()}

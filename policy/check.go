@@ -258,13 +258,16 @@ func (c *checker) check(schema, v *value, at place) (f findings) {
 func (f *form) check(content *value) ([]Problem, []string) {
 	c := &checker{form: f}
 	var found findings
-	for _, m := range content.members {
-		if name, twice := m.value.duplicate(); twice {
-			found.add(c.fault(place{path: m.name}, "duplicate", "has "+quote(name)+" more than once"))
+	reported := map[string]bool{}
+	for i, m := range content.members {
+		at := place{}.field(m.name, nil)
+		if content.last(m.name) != i && !reported[m.name] {
+			reported[m.name] = true
+			found.add(c.fault(at, "duplicate", "is there more than once"))
 		}
-	}
-	if name, twice := (&value{members: shallow(content.members), index: content.index}).duplicate(); twice {
-		found.add(c.fault(place{path: name}, "duplicate", "is there more than once"))
+		if name, twice := m.value.duplicate(); twice {
+			found.add(c.fault(at, "duplicate", "has "+quote(name)+" more than once"))
+		}
 	}
 	if f.root == nil {
 		if f.note != "" {
@@ -281,13 +284,4 @@ func (f *form) check(content *value) ([]Problem, []string) {
 		found.add(c.fault(place{}, "size", "this answer takes too long to check against its form"))
 	}
 	return found.problems, c.unchecked
-}
-
-// shallow returns members without what is inside their values.
-func shallow(members []member) []member {
-	names := make([]member, len(members))
-	for i, m := range members {
-		names[i] = member{name: m.name, value: &value{}}
-	}
-	return names
 }

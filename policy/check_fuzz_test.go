@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"math/big"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -101,6 +102,57 @@ func FuzzEdit(f *testing.F) {
 		}
 		if dropped == 0 && replaced == 0 && !add && !bytes.Equal(out, object.raw) {
 			t.Fatalf("%s became %s without an edit", doc, out)
+		}
+	})
+}
+
+// FuzzPattern: a pattern compiles within its bound, or the reason is said.
+func FuzzPattern(f *testing.F) {
+	f.Add(`^[\s\u00e4\u{1f600}[^\]]+\/(?<n>\cJ|\0)$`, "x")
+	f.Add(`(?i:a{1,1000}){2}[]|[^]`, "A")
+	f.Add(`\ud83d\ude00\x4`, "\U0001f600")
+	f.Fuzz(func(t *testing.T, source, text string) {
+		p, err := compilePattern(source)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("no reason")
+			}
+			return
+		}
+		if p.instructions > maxPatternInstructions || p.instructions < 1 {
+			t.Fatalf("%d instructions", p.instructions)
+		}
+		if p.work(text) < maxSteps {
+			p.re.MatchString(text)
+		}
+	})
+}
+
+// FuzzDecimal: where big.Rat can follow, it comes to the same.
+func FuzzDecimal(f *testing.F) {
+	f.Add("9007199254740993", "9007199254740992.0")
+	f.Add("-0.10e-2", "1E+2")
+	f.Add("1e999999999", "7")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if !json.Valid([]byte(a)) || !json.Valid([]byte(b)) || strings.Trim(a+b, "0123456789.-+eE") != "" {
+			return
+		}
+		x, ok := parseDecimal([]byte(a))
+		y, okToo := parseDecimal([]byte(b))
+		if !ok || !okToo {
+			return
+		}
+		order, multiple := x.compare(y), y.sign() > 0 && x.multipleOf(y)
+		if max(x.exp, -x.exp, y.exp, -y.exp) > 1000 {
+			return
+		}
+		p, _ := new(big.Rat).SetString(a)
+		q, _ := new(big.Rat).SetString(b)
+		if order != p.Cmp(q) || x.integer() != p.IsInt() || x.sign() != p.Sign() {
+			t.Fatalf("%s and %s: order %d, integer %v, sign %d", a, b, order, x.integer(), x.sign())
+		}
+		if y.sign() > 0 && multiple != p.Quo(p, q).IsInt() {
+			t.Fatalf("%s is a multiple of %s: %v", a, b, multiple)
 		}
 	})
 }
