@@ -22,10 +22,12 @@ func isBatchFile(path string) bool {
 // as the C library does. cmd.exe does not: it would take an & or | in an
 // argument for its own and expand %NAME% even between quotes (CVE-2024-24576
 // in other languages; os/exec leaves it to its caller, see exec.Command). So
-// every argument is quoted, a quote in it is doubled, which both readers take
-// for one quote, and %cd:~,% stands behind each percent sign: an empty
-// substring, so that what follows can't be the name of a variable. /v:off
-// keeps ! from being one. There is no way to quote a line break.
+// every argument is quoted. A quote in it is doubled: cmd.exe, which reads the
+// line once more where the batch file says %*, stays inside the quotes, and
+// the C library takes the two for one (\" would do for the latter alone).
+// %cd:~,% stands behind each percent sign: an empty substring, so that what
+// follows can't be the name of a variable; /e:on is for that, and /v:off keeps
+// ! from being one more such sign. There is no way to quote a line break.
 func batchCommandLine(cmdExe, script string, args []string) (string, error) {
 	var line strings.Builder
 	fmt.Fprintf(&line, `"%s" /d /e:on /v:off /s /c "`, cmdExe)

@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package proxy
+
+func helperMainOS(string, []string) int { return 99 }
