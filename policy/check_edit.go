@@ -10,7 +10,7 @@ type objectEdit struct {
 }
 
 func (e *objectEdit) note(field, rule string) {
-	e.applied = append(e.applied, Applied{field, rule})
+	e.applied = append(e.applied, Applied{shorten(field), rule})
 }
 
 func (e *objectEdit) drop(i int) {

@@ -165,6 +165,15 @@ func TestMessages(t *testing.T) {
 	if m := d.Problems[0].Message; len(m) > 200 || !strings.HasPrefix(m, `"x: was fine; `) {
 		t.Errorf("a long name is shown as %s", m)
 	}
+	long := strings.Repeat("ä", 500)
+	d = (&Answers{Coerce: Coerce{DropUndeclared: true}}).Decide([]byte(form1(`{}`)), []byte(accept(`{"`+long+`":1,"f":2}`)))
+	if f := d.Applied[0].Field; len(f) > maxName+len("…") || !utf8.ValidString(f) {
+		t.Errorf("a long name is recorded as %s", f)
+	}
+	d = new(Answers).Decide([]byte(form1(`{}`)), []byte(accept(`{"`+long+`":null}`)))
+	if f := d.Problems[0].Field; len(f) > maxName+len("…") || !utf8.ValidString(f) {
+		t.Errorf("a long name is reported as %s", f)
+	}
 }
 
 func TestProblemText(t *testing.T) {

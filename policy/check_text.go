@@ -11,6 +11,7 @@ import (
 // Bounds on what a sentence quotes.
 const (
 	maxQuoted      = 100  // bytes of the answer or the schema, after quoting
+	maxName        = 256  // bytes of Problem.Field and Applied.Field
 	maxOptions     = 8    // options that a sentence lists
 	maxProblemText = 4096 // bytes of ProblemText
 )
@@ -114,7 +115,15 @@ func (p place) name() string {
 	if p.path == "" {
 		return "content"
 	}
-	return p.path
+	return shorten(p.path)
+}
+
+// shorten cuts a name that a peer made up to what a record can hold.
+func shorten(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
 
 // fail is a problem with a value: what is wrong with it, and what schema wants.

@@ -42,5 +42,27 @@
 // # Answers
 //
 // Answers checks an ElicitResult against the schema that the server asked
-// with. See Answers.Decide.
+// with; see Answers.Decide. The check of its JSON Schema (draft 2020-12) is an
+// evaluator of our own, because no library can be given a schema that a stranger
+// wrote. Measured on two cores:
+//
+//   - google/jsonschema-go 0.4.3 starts in 0.4 ms, but {"$ref":"#/properties/p"}
+//     inside p overflows its stack, which no recover stops: one answer ends the
+//     process. It reads numbers as float64 (9007199254740992 meets a minimum of
+//     9007199254740993, 0.3 is no multiple of 0.1), asserts no format, and stops
+//     at the first failure.
+//   - santhosh-tekuri/jsonschema/v6 6.0.3 is exact, asserts formats and reports
+//     every failure, but compiles all metaschemas in init: 6 to 10 ms and 21,000
+//     allocations before main, of the 20 ms in which the proxy is to be ready.
+//   - Both refuse a whole schema for one keyword of the wrong type or one pattern
+//     that does not compile, and neither can be stopped: 22 definitions that each
+//     refer twice to the next take 8 s in the one and 11 s in the other.
+//
+// A guard in front would have to walk every keyword that the libraries walk, and
+// would leave them little to do. So the second of them is what the tests compare
+// this evaluator with, and an importer pays for neither.
+//
+// The evaluator's bounds: steps, nesting, values and bytes. A keyword that it
+// cannot evaluate is not decided either way: the rest is checked, and the field
+// is named as unchecked.
 package policy
