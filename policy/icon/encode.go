@@ -5,25 +5,38 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"sync"
 )
+
+// encoderBuffers keeps encoders' buffers, most of a megabyte each, between
+// pictures.
+type encoderBuffers struct{ pool sync.Pool }
+
+func (b *encoderBuffers) Get() *png.EncoderBuffer {
+	buffer, _ := b.pool.Get().(*png.EncoderBuffer) // nil if there is none, which the encoder expects
+	return buffer
+}
+
+func (b *encoderBuffers) Put(buffer *png.EncoderBuffer) { b.pool.Put(buffer) }
+
+var encoder = png.Encoder{CompressionLevel: png.BestCompression, BufferPool: new(encoderBuffers)}
 
 // encodePNG encodes m without metadata, by palette where that is smaller.
 func encodePNG(m *image.NRGBA) ([]byte, error) {
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
 	var full bytes.Buffer
 	if err := encoder.Encode(&full, m); err != nil {
 		return nil, err
 	}
-	indexed := palettize(m)
-	if indexed == nil {
+	p := palettize(m)
+	if p == nil {
 		return full.Bytes(), nil
 	}
-	var small bytes.Buffer
-	if err := encoder.Encode(&small, indexed); err != nil {
+	var indexed bytes.Buffer
+	if err := encoder.Encode(&indexed, p); err != nil {
 		return nil, err
 	}
-	if small.Len() < full.Len() {
-		return small.Bytes(), nil
+	if indexed.Len() < full.Len() {
+		return indexed.Bytes(), nil
 	}
 	return full.Bytes(), nil
 }

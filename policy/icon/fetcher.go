@@ -141,7 +141,7 @@ type FetchInfo struct {
 type DecodeInfo struct {
 	Format   string        // png, jpeg, gif, webp or svg
 	Duration time.Duration // with the wait for a worker
-	Bytes    int           // of the PNG
+	Bytes    int           // of the data: URI
 	Reason   Reason        // "" is success
 }
 
@@ -305,8 +305,7 @@ func (f *Fetcher) decode(ctx context.Context, want format, body []byte, maxURI i
 	start := time.Now()
 	if f.OnDecode != nil {
 		defer func() {
-			f.OnDecode(DecodeInfo{Format: want.String(), Duration: time.Since(start),
-				Bytes: base64.StdEncoding.DecodedLen(max(0, len(m.URI)-len(pngPrefix))), Reason: ReasonOf(err)})
+			f.OnDecode(DecodeInfo{Format: want.String(), Duration: time.Since(start), Bytes: len(m.URI), Reason: ReasonOf(err)})
 		}()
 	}
 	maxPNG := base64.StdEncoding.DecodedLen(max(0, maxURI-len(pngPrefix)) &^ 3)

@@ -97,7 +97,7 @@ func readTestdata(t testing.TB, name string) []byte {
 func TestRaster(t *testing.T) {
 	small := testPNG(t, 8, 8)
 	photo := encoded(t, formatJPEG, noise(64, 64))
-	scan := photo[bytes.LastIndex(photo, []byte{0xff, 0xda}):len(photo)-2]
+	scan := photo[bytes.LastIndex(photo, []byte{0xff, 0xda}) : len(photo)-2]
 	manyScans := append(bytes.Clone(photo[:len(photo)-2]), bytes.Repeat(scan[:14], 20_000)...)
 	webp := readTestdata(t, "lossless.webp")
 	frames := &gif.GIF{}

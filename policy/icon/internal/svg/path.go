@@ -56,8 +56,11 @@ func (p path) markup() string {
 			b.WriteByte(' ')
 		}
 		b.WriteByte(s.op)
-		for _, q := range s.points[:s.count()] {
-			b.WriteString(" " + format(q.x) + " " + format(q.y))
+		for k, q := range s.points[:s.count()] {
+			if k > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(format(q.x) + " " + format(q.y))
 		}
 	}
 	return b.String()
