@@ -141,8 +141,10 @@ type refit struct {
 	inlined  int             // bytes put in the place of references
 	index    map[int]map[string]Span
 
-	own, items, option node // reused from property to property
-	choices            []choice
+	own, items, option node     // reused from property to property
+	choices            []choice // of lastChoices, if areChoices
+	lastChoices        []byte
+	areChoices         bool
 	elements           [][]byte
 	text               arena
 	field              field

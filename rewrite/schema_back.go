@@ -1,12 +1,14 @@
 package rewrite
 
+import "slices"
+
 // A wayBack is how the answer to one property becomes the server's own.
 type wayBack struct {
-	key    []byte            // the property's name as the schema wrote it, in its quotes
-	name   string            // the same, decoded
-	values map[string][]byte // by option as the client saw it: the server's own text
-	list   bool              // the answer is a list of options
-	null   bool              // null if the client left the field out
+	key    []byte   // the property's name as the schema wrote it, in its quotes
+	name   string   // the same, decoded
+	values [][]byte // the server's own text of options that the client saw as strings of it
+	list   bool     // the answer is a list of options
+	null   bool     // null if the client left the field out
 }
 
 // Restore maps the content of a client's answer, a JSON object, to the types
@@ -69,19 +71,24 @@ func (f Form) Restore(content []byte) []byte {
 
 // restore makes the edits to one answer.
 func (b *wayBack) restore(content []byte, at Span, e *Edits) {
-	if b.list {
-		for s := range Elements(content, at) {
-			b.restoreOption(content, s, e)
+	if !b.list {
+		option, ok := String(content, at)
+		i := slices.IndexFunc(b.values, func(own []byte) bool { return string(own) == option })
+		if ok && i >= 0 {
+			e.Replace(at, b.values[i])
 		}
 		return
 	}
-	b.restoreOption(content, at, e)
-}
-
-func (b *wayBack) restoreOption(content []byte, at Span, e *Edits) {
-	if option, ok := String(content, at); ok {
-		if value, ok := b.values[option]; ok {
-			e.Replace(at, value)
+	if len(b.values) == 0 {
+		return
+	}
+	values := make(map[string][]byte, len(b.values))
+	for _, own := range b.values {
+		values[string(own)] = own
+	}
+	for s := range Elements(content, at) {
+		if option, ok := String(content, s); ok && values[option] != nil {
+			e.Replace(s, values[option])
 		}
 	}
 }

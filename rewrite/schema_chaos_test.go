@@ -82,7 +82,7 @@ func (c chaos) form() string {
 func TestRefitChaos(t *testing.T) {
 	seed := rand.Uint64()
 	c := chaos{rand.New(rand.NewPCG(seed, 1))}
-	for i := range 4_000 {
+	for i := range 2_000 {
 		schema := c.form()
 		on := DefaultRules
 		if i%4 == 0 {

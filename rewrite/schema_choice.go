@@ -19,12 +19,23 @@ type choice struct {
 
 // choicesOf reads a list of choices: the elements of an enum, or objects that
 // each have a const. It reports whether the list is one. The result is good
-// until the next call.
+// until another list is read; the rules mostly ask for the same one.
 func (r *refit) choicesOf(k keyword, list []byte) ([]choice, bool) {
-	r.choices = r.choices[:0]
 	if len(list) == 0 || list[0] != '[' {
 		return nil, false
 	}
+	if last := r.lastChoices; len(last) == len(list) && &last[0] == &list[0] {
+		return r.choices, r.areChoices
+	}
+	r.lastChoices, r.areChoices = list, r.readChoices(k, list)
+	if !r.areChoices {
+		r.choices = r.choices[:0]
+	}
+	return r.choices, r.areChoices
+}
+
+func (r *refit) readChoices(k keyword, list []byte) bool {
+	r.choices = r.choices[:0]
 	for s := range Elements(list, Span{0, len(list)}) {
 		c := choice{at: s, value: s}
 		if k != kwEnum {
@@ -41,12 +52,12 @@ func (r *refit) choicesOf(k keyword, list []byte) ([]choice, bool) {
 				return true
 			})
 			if c.value.Empty() {
-				return nil, false
+				return false
 			}
 		}
 		r.choices = append(r.choices, c)
 	}
-	return r.choices, len(r.choices) > 0 || k == kwEnum
+	return len(r.choices) > 0 || k == kwEnum
 }
 
 // isChoice reports whether a oneOf or anyOf is a list of choices.
@@ -229,11 +240,18 @@ func blank(title []byte) bool {
 }
 
 // asString returns a scalar as a JSON string with the same text.
-func asString(value []byte) []byte {
+func (r *refit) asString(value []byte) []byte {
 	if value[0] == '"' {
 		return value
 	}
-	return quoted(string(value))
+	return r.quoted(string(value))
+}
+
+// quoted makes a JSON string of a text that needs no escapes.
+func (r *refit) quoted(s string) []byte {
+	from := len(r.text)
+	r.text = append(append(append(r.text, '"'), s...), '"')
+	return r.text.since(from)
 }
 
 // join makes a JSON list of values.

@@ -10,9 +10,9 @@ type field struct {
 	node  *node
 	outer *field // the property, where this is its items
 
-	nullable bool              // null was an answer: instead, the field may be left out
-	values   map[string][]byte // by option as the client sees it: the server's own text
-	list     bool              // values are those of the items
+	nullable bool     // null was an answer: instead, the field may be left out
+	values   [][]byte // the server's own text of options that are shown as strings of it
+	list     bool     // values are those of the items
 }
 
 // name is the property's name, made a string once it is needed.

@@ -152,20 +152,28 @@ func sameValues(t *testing.T, schema []byte, form Form) {
 			if bytes.Equal(old, refitted) {
 				continue
 			}
-			if !options[canonical(asString(value))] {
+			if !options[canonical(asText(value))] {
 				t.Errorf("property %q: %s is not among %q", name, value, slices.Collect(maps.Keys(options)))
 			}
 			key := Quote(name)
 			if nameOf(key) != name {
 				continue
 			}
-			content := slices.Concat([]byte(`{`), key, []byte(`:`), asString(value), []byte(`}`))
+			content := slices.Concat([]byte(`{`), key, []byte(`:`), asText(value), []byte(`}`))
 			back := form.Restore(content)
 			if got := lastMembers(back, Span{0, len(back)})[name]; canonical([]byte(got)) != canonical(value) {
 				t.Errorf("property %q: %s came back as %s", name, value, got)
 			}
 		}
 	}
+}
+
+// asText is a scalar as a JSON string of the same text.
+func asText(value []byte) []byte {
+	if value[0] == '"' {
+		return value
+	}
+	return Quote(string(value))
 }
 
 func FuzzRestore(f *testing.F) {

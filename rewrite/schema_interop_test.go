@@ -68,7 +68,7 @@ func TestRefitGoClient(t *testing.T) {
 		write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"m","requestedSchema":%s}}`, n, schema))
 		return read().(*jsonrpc.Response).Error
 	}
-	w, forms := randomForms(t, 500)
+	w, forms := randomForms(t, 200)
 	refused := 0
 	for i, form := range forms {
 		refitted := rewrite.RefitForm([]byte(form.schema), rewrite.Titled, rewrite.DefaultRules)

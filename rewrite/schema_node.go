@@ -51,18 +51,29 @@ func keywordOf(quoted []byte, escaped bool) keyword {
 	if escaped {
 		name = []byte(decodeKey(quoted, true))
 	}
-	for k := kwOther + 1; k < keywordCount; k++ {
-		if string(name) == keywordNames[k] {
-			return k
+	if len(name) < len(keywordsByLength) {
+		for _, k := range keywordsByLength[len(name)] {
+			if string(name) == keywordNames[k] {
+				return k
+			}
 		}
 	}
 	return kwOther
 }
 
+// keywordsByLength lists the keywords whose names have that many bytes.
+var keywordsByLength = func() (by [len("exclusiveMinimum") + 1][]keyword) {
+	for k := kwOther + 1; k < keywordCount; k++ {
+		n := len(keywordNames[k])
+		by[n] = append(by[n], k)
+	}
+	return by
+}()
+
 // keywordKeys are the keywords as keys, in their quotes.
 var keywordKeys = func() (keys [keywordCount][]byte) {
 	for k := range keys {
-		keys[k] = quoted(keywordNames[k])
+		keys[k] = []byte(`"` + keywordNames[k] + `"`)
 	}
 	return keys
 }()
@@ -188,11 +199,20 @@ func (n *node) drop(k keyword) {
 // splice puts the members of another object in the place of a keyword. Those
 // that stand beside the keyword win.
 func (n *node) splice(k keyword, with []byte) {
-	beside := map[string]bool{}
+	var others map[string]bool // the names beside it that are no keywords
 	for _, m := range n.members {
-		if m.kw != k {
-			beside[keyText(m.key)] = true
+		if m.kw == kwOther {
+			if others == nil {
+				others = map[string]bool{}
+			}
+			others[keyText(m.key)] = true
 		}
+	}
+	beside := func(kw keyword, quoted []byte) bool {
+		if kw == kwOther {
+			return others != nil && others[keyText(quoted)]
+		}
+		return kw != k && n.has(kw)
 	}
 	at := n.last[k] - 1
 	slot := n.members[at].slot
@@ -205,8 +225,9 @@ func (n *node) splice(k keyword, with []byte) {
 			continue
 		}
 		walkMembers(with, Span{0, len(with)}, func(key, value Span, escaped bool) bool {
-			if quoted := key.Of(with); !beside[decodeKey(quoted, escaped)] {
-				out = append(out, member{keywordOf(quoted, escaped), quoted, value.Of(with), slot, false})
+			quoted := key.Of(with)
+			if kw := keywordOf(quoted, escaped); !beside(kw, quoted) {
+				out = append(out, member{kw, quoted, value.Of(with), slot, false})
 			}
 			return true
 		})
@@ -302,11 +323,3 @@ func variantOf(quoted []byte) keyword {
 
 // keyText decodes a key in its quotes.
 func keyText(quoted []byte) string { return decodeKey(quoted, true) }
-
-// quoted makes a JSON string of a text that needs no escapes.
-func quoted(s string) []byte {
-	b := make([]byte, 0, len(s)+2)
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}

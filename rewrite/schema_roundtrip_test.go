@@ -30,7 +30,7 @@ func valid(t *testing.T, schema, content string) bool {
 // An answer that was valid for the server's own schema is valid after the way
 // through the refitted form, in the server's own text, and one that was not is not.
 func TestRefitRoundTrip(t *testing.T) {
-	w, forms := randomForms(t, 1000)
+	w, forms := randomForms(t, 300)
 	for i, form := range forms {
 		refitted := rewrite.RefitForm([]byte(form.schema), rewrite.Dialect(i%2), rewrite.DefaultRules)
 		server, client := w.answer(form, refitted.Schema, -1)

@@ -1,5 +1,7 @@
 package rewrite
 
+import "slices"
+
 // constToEnum is rule const: a single value becomes an enum of one. The
 // TypeScript SDK strips const (then any text can be entered), and refuses the
 // form if no type stands beside it, as the Go SDK does; pydantic writes it for
@@ -143,12 +145,12 @@ func typedToStrings(f *field) outcome {
 	case of == kindString:
 		return outcome{}
 	}
-	f.values = make(map[string][]byte, len(cs))
+	f.values = make([][]byte, len(cs))
 	out := make([][]byte, len(cs))
 	for i, c := range cs {
 		value := c.value.Of(list)
-		text := asString(value)
-		f.values[string(value)] = value
+		text := f.asString(value)
+		f.values[i] = value
 		if out[i] = text; k != kwEnum {
 			f.option.parse(c.at.Of(list))
 			f.option.set(kwConst, text)
@@ -176,22 +178,20 @@ func (f *field) retypeDefault() {
 	if value == nil {
 		return
 	}
-	shown := make(map[string][]byte, len(f.values))
-	for text, own := range f.values {
-		if c := canonical(own); shown[c] == nil || text < string(shown[c]) {
-			shown[c] = quoted(text)
-		}
-	}
 	if f.outer == nil {
-		if text, ok := shown[canonical(value)]; ok {
-			holder.set(kwDefault, text)
+		if i := slices.IndexFunc(f.values, func(own []byte) bool { return equal(own, value) }); i >= 0 {
+			holder.set(kwDefault, f.asString(f.values[i]))
 		}
 		return
 	}
+	shown := make(map[string][]byte, len(f.values))
+	for _, own := range f.values {
+		shown[canonical(own)] = own
+	}
 	all := f.listOf(value)
 	for i, v := range all {
-		if text, ok := shown[canonical(v)]; ok {
-			all[i] = text
+		if own, ok := shown[canonical(v)]; ok {
+			all[i] = f.asString(own)
 		}
 	}
 	if len(all) > 0 {
@@ -211,7 +211,7 @@ func addType(f *field) outcome {
 	if t == "" {
 		return outcome{}
 	}
-	n.prepend(kwType, quoted(t))
+	n.prepend(kwType, f.quoted(t))
 	return outcome{did: "no type; it can only be " + t}
 }
 

@@ -37,7 +37,7 @@ func mendDefault(f *field) outcome {
 	if f.validDefault(value) {
 		return outcome{}
 	}
-	if coerced := coerce(value, string(n.get(kwType))); coerced != nil && f.validDefault(coerced) {
+	if coerced := f.coerce(value, string(n.get(kwType))); coerced != nil && f.validDefault(coerced) {
 		n.set(kwDefault, coerced)
 		return outcome{did: "a default of another type put into the right one"}
 	}
@@ -49,12 +49,12 @@ func mendDefault(f *field) outcome {
 const didDefault = "a default that is no valid answer left out"
 
 // coerce writes a scalar as another type, if it is that of the same text.
-func coerce(value []byte, typ string) []byte {
+func (f *field) coerce(value []byte, typ string) []byte {
 	s, isString := String(value, Span{0, len(value)})
 	switch k := kindOf(value); typ {
 	case `"string"`:
 		if k == kindNumber || k == kindBoolean {
-			return asString(value)
+			return f.asString(value)
 		}
 	case `"boolean"`:
 		if s == "true" || s == "false" {

@@ -166,7 +166,7 @@ func (f *field) tidyEnum(list []byte, cs []choice) outcome {
 	}
 	said := true
 	for i := range cs {
-		said = said && (i < len(names) && !blank(names[i]) || i < len(names) && equal(names[i], asString(cs[i].value.Of(list))))
+		said = said && (i < len(names) && !blank(names[i]) || i < len(names) && equal(names[i], f.asString(cs[i].value.Of(list))))
 	}
 	titled := len(names) > 0 && len(cs) > 0
 	if titled && !said {
@@ -189,7 +189,7 @@ func (f *field) tidyEnum(list []byte, cs []choice) outcome {
 		if i < len(names) && !blank(names[i]) {
 			titles = append(titles, names[i])
 		} else {
-			titles = append(titles, asString(value))
+			titles = append(titles, f.asString(value))
 		}
 	}
 	n.set(kwEnum, f.join(values...))
@@ -217,10 +217,10 @@ func (f *field) tidyTitled(k keyword, list []byte, cs []choice) outcome {
 		}
 		if twice != nil && twice[i] {
 			e.Remove(c.at)
-		} else if blank(title) && !bytes.Equal(title, asString(value)) {
+		} else if blank(title) && !bytes.Equal(title, f.asString(value)) {
 			f.option.parse(c.at.Of(list))
 			f.option.drop(kwTitle)
-			f.option.after(kwConst, kwTitle, asString(value))
+			f.option.after(kwConst, kwTitle, f.asString(value))
 			text, _ := f.option.render(&f.text)
 			e.Replace(c.at, text)
 			mended = true

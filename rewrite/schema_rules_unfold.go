@@ -146,8 +146,14 @@ func (f *field) takesNull() (here, allowed bool) {
 			continue
 		}
 		lets := false
-		for s := range Elements(list, Span{0, len(list)}) {
-			lets = lets || f.isNullBranch(s.Of(list))
+		if cs, ok := f.choicesOf(k, list); ok {
+			for _, c := range cs {
+				lets = lets || kindOf(c.value.Of(list)) == kindNull
+			}
+		} else {
+			for s := range Elements(list, Span{0, len(list)}) {
+				lets = lets || f.isNullBranch(s.Of(list))
+			}
 		}
 		here, allowed = here || lets, allowed && lets
 	}
