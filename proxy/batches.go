@@ -14,6 +14,7 @@ import (
 func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
 	var edits rewrite.Edits
 	var elements []element
+	var answered []*call
 	whole := true
 	for at := range rewrite.Elements(raw, arrayAt(raw)) {
 		text := at.Of(raw)
@@ -23,6 +24,7 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		}
 		out := s.one(to, text, env, p)
 		elements = append(elements, element{text, env})
+		answered = append(answered, out.answered...)
 		switch {
 		case out.forward == nil || out.reply != nil:
 			whole = false
@@ -34,9 +36,11 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		return outcome{reply: errorMessage(nil, codeInvalidRequest, textEmptyBatch)}, nil
 	}
 	if whole {
-		return outcome{forward: edits.Apply(raw)}, nil
+		return outcome{forward: edits.Apply(raw), answered: answered}, nil
 	}
-	return s.refuseBatch(to, elements), nil
+	refused := s.refuseBatch(to, elements)
+	refused.answered = answered
+	return refused, nil
 }
 
 type element struct {

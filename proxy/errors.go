@@ -17,14 +17,15 @@ const (
 
 // Texts of the errors that we send, each said to whoever waits.
 const (
-	textParse      = "mcp-refit: this is not valid JSON, so it was not passed on"
-	textNotMessage = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
-	textEmptyBatch = "mcp-refit: an empty batch is no message"
-	textBatch      = "mcp-refit: another element of the same batch was refused, so nothing of it was passed on; send it by itself"
-	textCallsFull  = "mcp-refit: too many requests are in flight in this session (limits.calls), so this form could not be remembered and its answer not checked"
-	textNoState    = "mcp-refit: this answer carries no state that we sealed, so it cannot be checked; call again without inputResponses"
-	textTask       = "mcp-refit: the question that this answers is not one of the task's, so it cannot be checked; ask tasks/get again"
-	textUnknown    = "mcp-refit: this answer belongs to a session that we do not know, so it cannot be checked"
+	textParse        = "mcp-refit: this is not valid JSON, so it was not passed on"
+	textNotMessage   = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
+	textEmptyBatch   = "mcp-refit: an empty batch is no message"
+	textBatch        = "mcp-refit: another element of the same batch was refused, so nothing of it was passed on; send it by itself"
+	textCallsFull    = "mcp-refit: too many requests are in flight in this session (limits.calls), so this form could not be remembered and its answer not checked"
+	textNoState      = "mcp-refit: this answer carries no state that we sealed, so it cannot be checked; call again without inputResponses"
+	textTask         = "mcp-refit: the question that this answers is not one of the task's, so it cannot be checked; ask tasks/get again"
+	textSessionsFull = "mcp-refit: too many sessions are open (limits.sessions); try again later"
+	textUnknown      = "mcp-refit: this answer belongs to a session that we do not know, so it cannot be checked"
 )
 
 // errorMessage makes a JSON-RPC error response. An empty id is written as null.

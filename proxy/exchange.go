@@ -44,6 +44,10 @@ type message struct {
 type outcome struct {
 	forward []byte // goes on, in the direction of the message; nil: nothing does
 	reply   []byte // goes back to whoever sent the message; nil: nothing does
+
+	// answered are the server's requests that a message to it answers. They
+	// are closed; where the message does not arrive, they are to be reopened.
+	answered []*call
 }
 
 // method is the method of a request or notification, or of the request that a

@@ -15,6 +15,11 @@ func (s *session) handle(to Direction, raw []byte) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	return s.handleScanned(to, raw, env)
+}
+
+// handleScanned is handle for a message that was scanned already.
+func (s *session) handleScanned(to Direction, raw []byte, env rewrite.Envelope) (outcome, error) {
 	p := s.proxy.policy()
 	if env.Kind == rewrite.KindBatch {
 		return s.batch(to, raw, p)
@@ -71,6 +76,9 @@ func (m *message) finish() outcome {
 		m.session.mu.Lock()
 		m.session.calls.remove(callKey{m.to, canonicalID(m.id())})
 		m.session.mu.Unlock()
+	}
+	if m.to == ToServer && m.call != nil {
+		out.answered = []*call{m.call}
 	}
 	if h := m.session.proxy.OnMessage; h != nil {
 		h(m.summary(out))

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"net/http"
+	"net/url"
 	"sync"
 
 	"go.uber.org/zap"
@@ -41,10 +43,39 @@ type Proxy struct {
 	// JSON-RPC message, without its end. It must not keep it. nil: nobody.
 	OnStray func(line []byte)
 
+	// Upstream is the server's URL, for ServeHTTP: its origin is where all
+	// requests go, its path is the MCP endpoint, and its query is put in front
+	// of that of requests to this path. nil: every request is answered 500.
+	Upstream *url.URL
+
+	// Transport carries the requests to Upstream. nil: that of NewTransport.
+	Transport http.RoundTripper
+
+	// Header is put into every request to Upstream, in the place of what the
+	// client sent under the same name. The names are canonical.
+	Header http.Header
+
+	// ClientHost sends Upstream the Host that the client sent, with
+	// X-Forwarded-Host and X-Forwarded-Proto where there are none. Without it,
+	// Upstream is sent its own Host.
+	ClientHost bool
+
+	// AllowOrigins are the values of Origin that are accepted besides loopback;
+	// "*" is any. Others are refused with 403.
+	AllowOrigins []string
+
+	// AllowHosts are the values of Host that are accepted besides loopback,
+	// with or without a port. If there are none, Host is not looked at, unless
+	// CheckHost is set, which is for servers that listen on loopback alone.
+	AllowHosts []string
+	CheckHost  bool
+
 	inflight inflight
 	tasks    taskCache
 	subs     subscriptions
 	sealOnce sync.Once
+	sessions httpSessions
+	side     httpSide
 }
 
 // policy is what is in force, nil if everything passes.

@@ -150,6 +150,9 @@ func (s *session) end() { s.proxy.subs.unsubscribe(s, nil) }
 
 // full reports whether one more request may not be remembered.
 func (c *calls) full(p *policy.Policy) bool {
+	if p == nil {
+		return false
+	}
 	limit := int(p.Config.Limits.Calls)
 	return limit > 0 && len(c.open) >= limit
 }
@@ -186,7 +189,7 @@ func (m *message) newCall() *call {
 		return one
 	}
 	// A client that has said initialize is of a revision whose results don't ask.
-	if one.canAsk = one.revision != "" || m.offeredRevision() == ""; one.canAsk {
+	if one.canAsk = one.revision != "" || mayAsk(m.offeredRevision()); one.canAsk {
 		arguments, _ := rewrite.Lookup(m.raw, m.env.Params, "arguments")
 		one.digest = CallDigest(one.method, one.target, arguments.Of(m.raw))
 	}
@@ -234,3 +237,7 @@ func (s *session) failCalls(waitFor Direction, text string) [][]byte {
 }
 
 func (s *session) log() *zap.Logger { return s.proxy.logger() }
+
+// mayAsk reports whether results may ask the client for input, by the revision
+// that is known of the session: none, or one that a header declares.
+func mayAsk(revision string) bool { return revision == "" || revision >= revisionModern }
