@@ -100,7 +100,7 @@ const (
 
 // askServer sends a request of our own to the server and returns its response.
 func (s *httpSession) askServer(method string, params []byte) ([]byte, error) {
-	id := []byte(`"mcp-refit-` + strconv.FormatUint(asked.Add(1), 10) + `"`)
+	id := []byte(`"mcp-refit-` + strconv.FormatUint(ownIDs.Add(1), 10) + `"`)
 	body := requestMessage(id, method, params)
 	req, cancel, err := s.request(body, method)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *httpSession) askServer(method string, params []byte) ([]byte, error) {
 	return s.responseTo(id, res)
 }
 
-var asked atomic.Uint64
+var ownIDs atomic.Uint64
 
 // requestMessage makes a JSON-RPC request.
 func requestMessage(id []byte, method string, params []byte) []byte {

@@ -74,7 +74,7 @@ func rootCommand(io stdio) *cobra.Command {
 		if target == nil {
 			return cmd.Help()
 		}
-		settings, err := loadSettings(file, cmd.Flags(), target.command)
+		settings, err := loadSettings(file, cmd.Flags(), target.words())
 		if err != nil {
 			return err
 		}
@@ -118,6 +118,14 @@ func (s *settingFlag) Set(v string) error { s.values = append(s.values, v); retu
 type target struct {
 	command []string
 	url     *url.URL
+}
+
+// words is the server as a policy's sections match it.
+func (t *target) words() []string {
+	if t.url != nil {
+		return []string{t.url.String()}
+	}
+	return t.command
 }
 
 // targetOf reads what stands behind the flags. It is nil if nothing does.

@@ -34,6 +34,12 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 			_, _ = std.err.Write(append(line[:len(line):len(line)], '\n'))
 		},
 	}
+	switch {
+	case t.url != nil && p.Config.HTTP.Listen != "":
+		return reverseProxy(ctx, px, p, t.url, log)
+	case t.url != nil:
+		return usagef("a URL needs --listen")
+	}
 	return wrapChild(ctx, px, p, t, std, log)
 }
 
