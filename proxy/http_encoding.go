@@ -22,7 +22,7 @@ const zstdWindow = 8 << 20
 type encodingError struct{ encoding string }
 
 func (e *encodingError) Error() string {
-	return "the Content-Encoding " + quoted(e.encoding) + " is not one that can be undone here (gzip, deflate, br, zstd, one at a time)"
+	return "the Content-Encoding " + inQuotes(e.encoding) + " is not one that can be undone here (gzip, deflate, br, zstd, one at a time)"
 }
 
 // decode undoes a content coding (RFC 9110, section 8.4). Whoever reads it

@@ -15,17 +15,17 @@ import (
 func (p *Proxy) guard(r *http.Request) string {
 	for _, origin := range r.Header["Origin"] {
 		if !p.originAllowed(origin) {
-			return "the Origin " + quoted(origin) + " is not allowed here (--allow-origin)"
+			return "the Origin " + inQuotes(origin) + " is not allowed here (--allow-origin)"
 		}
 	}
 	if (p.CheckHost || len(p.AllowHosts) > 0) && !p.hostAllowed(r.Host) {
-		return "the Host " + quoted(r.Host) + " is not allowed here (--allow-host)"
+		return "the Host " + inQuotes(r.Host) + " is not allowed here (--allow-host)"
 	}
 	return ""
 }
 
-// quoted is a header's value for people, short enough to be said.
-func quoted(s string) string {
+// inQuotes is a header's value for people, short enough to be said.
+func inQuotes(s string) string {
 	const most = 200
 	if len(s) > most {
 		s = s[:most] + "…"

@@ -21,7 +21,7 @@ func (x *exchange) modify(res *http.Response) error {
 	res.Header.Del("Alt-Svc")
 	res.Header.Del("Refresh")
 	if !x.relocate(res) && redirects(res.StatusCode) && x.isMCP() {
-		return &refusal{http.StatusBadGateway, "mcp-refit: the server redirects to " + quoted(res.Header.Get("Location")) + ", where nothing would be checked; if that is right, use it as the URL"}
+		return &refusal{http.StatusBadGateway, "mcp-refit: the server redirects to " + inQuotes(res.Header.Get("Location")) + ", where nothing would be checked; if that is right, use it as the URL"}
 	}
 	x.p.sessions.learn(x, res)
 	if !success(res.StatusCode) {
