@@ -224,6 +224,12 @@ func TestFor(t *testing.T) {
 	if got := c.For("other", nil); got.Enums != EnumsAuto || hosts(got) != "c.example.com=strip a.example.com=keep" || !slices.Equal(got.HTTP.AllowHost, []string{"general"}) {
 		t.Errorf("for a server without a section: %+v", got)
 	}
+	if got := c.For("github", []string{"https://mcp.example.com/mcp"}); got.Observe || got.Icons.Default != Inline {
+		t.Errorf("not the first section that matches, and it alone: %+v", got)
+	}
+	if got := c.Source("icons.default"); got != (Source{}) {
+		t.Errorf("For changed where its receiver's values come from: %v", got)
+	}
 	if len(c.Servers) != 4 || c.Icons.Default != Strip || hosts(c) != "c.example.com=strip a.example.com=keep" {
 		t.Errorf("For changed its receiver: %+v", c)
 	}

@@ -69,6 +69,11 @@ func TestFieldsDocsAndSchemaAgree(t *testing.T) {
 		}
 		checkProperty(t, schema, &f)
 	}
+	for _, path := range []string{"icons.rules[].host", "icons.rules[].action", "servers[].name", "servers[].command", "servers[].url"} {
+		if !strings.Contains(docs, "\n| `"+path+"` |") {
+			t.Errorf("the docs table lacks %s", path)
+		}
+	}
 	for _, f := range Flags() {
 		if flags[f.Flag] {
 			t.Errorf("--%s is there twice", f.Flag)

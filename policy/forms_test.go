@@ -20,6 +20,7 @@ func TestFormsDecideURL(t *testing.T) {
 		{"not listed", FormsConfig{URLHosts: hosts}, "https://login.example.net/", false, false, reasonFormHost},
 		{"the server's own, not listed", FormsConfig{URLHosts: hosts}, "https://mcp.example.net/", false, false, reasonFormHost},
 		{"the server's own, listed", FormsConfig{URLHosts: []string{"self"}}, "https://mcp.example.net/", true, false, reasonFormAllowed},
+		{"another's, where the server's own is listed", FormsConfig{URLHosts: []string{"self"}}, "https://www.example.net/", false, false, reasonFormHost},
 		{"http", FormsConfig{URLHosts: hosts}, "http://login.example.com/", false, false, reasonScheme},
 		{"userinfo", FormsConfig{URLHosts: hosts, URLPunycode: FormFlag}, "https://login.example.com@evil.com/", false, false, reasonUserinfo},
 		{"script", FormsConfig{URLHosts: hosts}, "javascript:x", false, false, reasonScript},

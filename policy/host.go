@@ -39,14 +39,14 @@ func checkHost(host string) (reason, bool) {
 		switch {
 		case label == "" && i == len(host) && start > 1:
 			return reasonHostDot, false
-		case strings.HasPrefix(label, "xn--") && label[len(label)-1] == '-':
-			return reasonHostPunycode, false // it would decode to ASCII or to nothing
+		case strings.HasPrefix(label, "xn--"):
+			punycode = true // which sees to hyphens itself
 		case label == "" || label[0] == '-' || label[len(label)-1] == '-':
 			return reasonHostName, false
-		case len(label) > maxLabelLen:
+		}
+		if len(label) > maxLabelLen {
 			return reasonHostLong, false
 		}
-		punycode = punycode || strings.HasPrefix(label, "xn--")
 		if i < len(host) {
 			start = i + 1
 		}

@@ -26,6 +26,7 @@ var attackRules = []IconRule{
 	{Host: "bad.example.org", Action: Strip}, // after the wildcard: never reached
 	{Host: "xn--bcher-kva.de", Action: Keep},
 	{Host: "odd.example.com:444", Action: Keep},
+	{Host: "cdn.example.com", Action: Strip}, // the second of its name: never reached
 }
 
 func TestIcons(t *testing.T) {
@@ -221,6 +222,7 @@ func TestIconsDefault(t *testing.T) {
 func TestIconsOrigin(t *testing.T) {
 	inline := []IconRule{{Host: "self", Action: Inline}}
 	strip := []IconRule{{Host: "self", Action: Strip}}
+	exact := []IconRule{{Host: "mcp.example.com", Action: Strip}}
 	named := []IconRule{{Host: "*.example.com", Action: Strip}, {Host: "self", Action: Keep}}
 	for _, tt := range []struct {
 		name        string
@@ -245,6 +247,7 @@ func TestIconsOrigin(t *testing.T) {
 		{"self inlined", inline, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Inline, reasonRuleInline},
 		{"self stripped", strip, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Strip, reasonRuleStrip},
 		{"a rule before self", named, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Strip, reasonRuleStrip},
+		{"a rule that names it", exact, false, "https://mcp.example.com", "https://mcp.example.com/a.png", Strip, reasonRuleStrip},
 		{"U34 stdio has no origin", inline, false, "", "https://mcp.example.com/a.png", Strip, reasonDefaultStrip},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
