@@ -1,12 +1,8 @@
 package proxy
 
 import (
-	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,15 +31,6 @@ type Sealer struct {
 	Now func() time.Time
 }
 
-// A Key is one key of a Sealer.
-type Key struct {
-	id   [4]byte
-	aead cipher.AEAD
-}
-
-// KeySize is the size of a key in bytes.
-const KeySize = chacha20poly1305.KeySize
-
 // DefaultStateExpiry is the Expiry of a Sealer that has none.
 const DefaultStateExpiry = 24 * time.Hour
 
@@ -60,81 +47,6 @@ var (
 	ErrSealExpired = errors.New("it has expired")
 	ErrSealForeign = errors.New("it belongs to another call")
 )
-
-// NewKey makes a key of KeySize bytes.
-func NewKey(secret []byte) (Key, error) {
-	if len(secret) != KeySize {
-		return Key{}, fmt.Errorf("a key of %d bytes; it must be %d", len(secret), KeySize)
-	}
-	aead, err := chacha20poly1305.NewX(secret)
-	if err != nil {
-		return Key{}, err
-	}
-	sum := sha256.Sum256(append([]byte("mcp-refit key id\x00"), secret...))
-	return Key{id: [4]byte(sum[:4]), aead: aead}, nil
-}
-
-// ParseKeys reads a key file: a key a line, in base64 or hexadecimal; empty
-// lines and those that begin with # don't count. An error names the line.
-func ParseKeys(name string, data []byte) ([]Key, error) {
-	var keys []Key
-	for i, line := range strings.Split(string(data), "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		secret, err := decodeSecret(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: not 32 bytes in base64 or hexadecimal; make a key with: openssl rand -base64 32", name, i+1)
-		}
-		key, err := NewKey(secret)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
-		}
-		keys = append(keys, key)
-	}
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s: no key in it; make one with: openssl rand -base64 32", name)
-	}
-	return keys, nil
-}
-
-func decodeSecret(text string) ([]byte, error) {
-	for _, decode := range []func(string) ([]byte, error){
-		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawStdEncoding.DecodeString,
-		base64.URLEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
-	} {
-		if b, err := decode(text); err == nil && len(b) == KeySize {
-			return b, nil
-		}
-	}
-	return nil, errors.New("no key")
-}
-
-// State is what is sealed with the questions of one result.
-type State struct {
-	// ServerState is the server's own requestState, raw JSON; nil if it sent none.
-	ServerState []byte
-	// Call is the CallDigest of the request that was answered with questions.
-	Call [32]byte
-	// Dialect is the rewrite.Dialect in which the client was asked.
-	Dialect uint8
-	// Forms are the questions whose answers are to be checked.
-	Forms []SealedForm
-	// Answered are the good answers of earlier rounds, raw JSON, by their keys.
-	Answered map[string][]byte
-
-	expires time.Time
-}
-
-// SealedForm is one question.
-type SealedForm struct {
-	Key     string // in inputRequests
-	Request []byte // its value there, as the server wrote it
-	Rules   uint32 // the rewrite.Rules by which the client was asked
-	URL     bool   // it is of mode url
-	Tries   int    // how often it was asked again
-}
 
 func (s *Sealer) now() time.Time {
 	if s.Now == nil {
@@ -177,7 +89,7 @@ func (s *Sealer) Open(token string, call [32]byte) (State, error) {
 		return State{}, ErrNotSealed
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil {
+	if err != nil || strings.ContainsAny(text, "\r\n") { // which the decoder skips
 		return State{}, ErrSealAltered
 	}
 	compressed, ok := s.open(sealed)
@@ -231,103 +143,4 @@ func (p *Proxy) sealer(in *policy.Policy) *Sealer {
 		}
 	})
 	return p.Seal
-}
-
-// The layout of a state: each number a varint, each text its length and bytes.
-
-func (s *State) append(b []byte) []byte {
-	b = append(b, s.Call[:]...)
-	expires := int64(0)
-	if !s.expires.IsZero() {
-		expires = s.expires.UnixMilli()
-	}
-	b = binary.AppendVarint(b, expires)
-	b = append(b, s.Dialect, flag(s.ServerState != nil))
-	b = appendText(b, s.ServerState)
-	b = binary.AppendVarint(b, int64(len(s.Forms)))
-	for _, f := range s.Forms {
-		b = appendText(b, []byte(f.Key))
-		b = appendText(b, f.Request)
-		b = binary.AppendVarint(b, int64(f.Rules))
-		b = append(b, flag(f.URL))
-		b = binary.AppendVarint(b, int64(f.Tries))
-	}
-	b = binary.AppendVarint(b, int64(len(s.Answered)))
-	for key, result := range s.Answered {
-		b = appendText(appendText(b, []byte(key)), result)
-	}
-	return b
-}
-
-func flag(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
-}
-
-func appendText(b, text []byte) []byte {
-	return append(binary.AppendVarint(b, int64(len(text))), text...)
-}
-
-// stateReader reads a state. Once something is amiss, bad is set for good.
-type stateReader struct {
-	b   []byte
-	bad bool
-}
-
-func readState(plain []byte) (State, bool) {
-	r := stateReader{b: plain}
-	var s State
-	copy(s.Call[:], r.take(int64(len(s.Call))))
-	if ms := r.number(); ms != 0 {
-		s.expires = time.UnixMilli(ms)
-	}
-	s.Dialect = r.flag()
-	has := r.flag() == 1
-	if text := r.text(); has {
-		s.ServerState = text
-	}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		s.Forms = append(s.Forms, SealedForm{
-			Key: string(r.text()), Request: r.text(), Rules: uint32(r.number()), URL: r.flag() == 1, Tries: int(r.number()),
-		})
-	}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		if s.Answered == nil {
-			s.Answered = make(map[string][]byte)
-		}
-		key := string(r.text())
-		s.Answered[key] = r.text()
-	}
-	return s, !r.bad && len(r.b) == 0
-}
-
-func (r *stateReader) take(n int64) []byte {
-	if n < 0 || n > int64(len(r.b)) {
-		r.bad = true
-		return nil
-	}
-	text := r.b[:n:n]
-	r.b = r.b[n:]
-	return text
-}
-
-func (r *stateReader) number() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *stateReader) text() []byte { return r.take(r.number()) }
-
-func (r *stateReader) flag() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
 }
