@@ -43,7 +43,7 @@ func (x *exchange) ours(reference string) (*url.URL, bool) {
 	if to.Path == "" {
 		to.Path = "/"
 	}
-	return to, to.Path[0] == '/' && !strings.HasPrefix(to.Path, "//")
+	return to, to.Path[0] == '/' && !strings.HasPrefix(to.EscapedPath(), "//")
 }
 
 // isPlainReference reports whether every reader takes a reference for a path

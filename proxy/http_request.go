@@ -262,6 +262,10 @@ func (x *exchange) setRequestBody(out *http.Request) {
 	out.TransferEncoding, out.Trailer = nil, nil
 	out.Header.Del("Content-Encoding")
 	dropDigests(out.Header)
+	if out.ContentLength == 0 {
+		out.Body, out.GetBody = http.NoBody, nil
+		return
+	}
 	body := x.body
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.Body, _ = out.GetBody()

@@ -79,11 +79,8 @@ func (f front) do(t *testing.T, method, path, body string, h headers) *http.Resp
 		}
 		r.Header.Set(name, value)
 	}
-	client := http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{DisableCompression: true, DisableKeepAlives: true},
-	}
-	res, err := client.Do(r)
+	client := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
+	res, err := client.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,4 +149,12 @@ func asked(id, field string) string {
 
 func accept(id, content string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":` + content + `}}`
+}
+
+func mustURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return u
 }

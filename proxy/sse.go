@@ -283,6 +283,9 @@ func (p *sseParser) wholeLine(c byte) {
 func (p *sseParser) endEvent(c byte) bool {
 	p.begun = true
 	data := len(p.lines) > 0 || p.large
+	if p.max > 0 && p.size() > p.max {
+		p.giveUp()
+	}
 	switch {
 	case p.large:
 		p.emit(p.tooLarge())
@@ -327,6 +330,15 @@ func (p *sseParser) emit(data []byte) {
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		p.out = append(append(append(p.out, "data: "...), line...), '\n')
 	}
+}
+
+// size is how many bytes of data are held, line ends not counted.
+func (p *sseParser) size() int {
+	n := 0
+	for _, l := range p.lines {
+		n += l.eol - l.value
+	}
+	return n
 }
 
 // joined is the data of the event: its data lines' values, LF between them.
