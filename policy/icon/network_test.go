@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,14 +107,13 @@ func TestMixedAddresses(t *testing.T) {
 // TestRebinding: each look-up is judged anew, and a fetch makes one.
 func TestRebinding(t *testing.T) {
 	s := newSite(t, serveBytes("image/png", testPNG(t, 8, 8)))
-	asked := 0
+	var asked atomic.Int64
 	s.names.handle(func(w dns.ResponseWriter, q *dns.Msg) bool {
 		if q.Question[0].Qtype != dns.TypeA {
 			return false
 		}
-		asked++
 		address := "8.8.8.8"
-		if asked > 1 {
+		if asked.Add(1) > 1 {
 			address = "169.254.169.254"
 		}
 		return w.WriteMsg(reply(q, netip.MustParseAddr(address))) == nil
@@ -125,8 +125,8 @@ func TestRebinding(t *testing.T) {
 	}
 	_, err := f.Fetch(t.Context(), s.url("/"), "") // the second answer
 	wantReason(t, err, ReasonAddress)
-	if asked != 2 {
-		t.Errorf("asked %d times", asked)
+	if asked.Load() != 2 {
+		t.Errorf("asked %d times", asked.Load())
 	}
 }
 
