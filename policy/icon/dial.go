@@ -174,12 +174,3 @@ func withTimeout(ctx context.Context, bound, byDefault time.Duration) (context.C
 	}
 	return context.WithTimeout(ctx, d)
 }
-
-// duration reads a bound's field: 0 is the default, negative is none, which is
-// returned as 0.
-func duration(bound, byDefault time.Duration) time.Duration {
-	if bound == 0 {
-		return byDefault
-	}
-	return max(bound, 0)
-}

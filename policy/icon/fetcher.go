@@ -5,46 +5,12 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-)
-
-// The defaults of a Fetcher's bounds.
-const (
-	defaultResolveTimeout = 1 * time.Second
-	defaultConnectTimeout = 1 * time.Second
-	defaultTLSTimeout     = 1 * time.Second
-	defaultHeaderTimeout  = 1 * time.Second
-	defaultBodyTimeout    = 2 * time.Second
-	defaultTotalTimeout   = 5 * time.Second
-	defaultQueueTimeout   = 30 * time.Second
-	defaultMaxRedirects   = 3
-	defaultMaxBytes       = 256 << 10
-	defaultEdge           = 64
-	defaultMaxPixels      = 2048 * 2048
-	defaultMaxIcon        = 24 << 10
-	defaultMaxPending     = 4096
-	defaultMaxFetches     = 16
-	defaultMaxHostFetches = 6
-	defaultRate           = 50
-	defaultHostRate       = 20
-	defaultMinTTL         = 1 * time.Minute
-	defaultTTL            = 1 * time.Hour // where the host says nothing
-	defaultMaxTTL         = 24 * time.Hour
-	defaultFailureTTL     = 1 * time.Minute
-	defaultCacheSize      = 8 << 20
-	defaultWorkers        = 2
-	defaultWorkerMemory   = 128 << 20
-	defaultWorkerCPU      = 2 * time.Second
-	defaultWorkerTimeout  = 3 * time.Second
-	defaultWorkerIdle     = 30 * time.Second
-
-	maxEdge = 128
 )
 
 // A Fetcher makes small PNGs of icons. Its zero value decodes nothing, so that
@@ -127,22 +93,6 @@ type inner struct {
 	flights map[string]*Pending
 	policy  context.Context // ended by Purge: what was begun before is void
 	void    context.CancelCauseFunc
-}
-
-// FetchInfo tells how a fetch ended.
-type FetchInfo struct {
-	Host     string
-	Duration time.Duration // without the wait for a turn
-	Bytes    int           // of the body
-	Reason   Reason        // "" is success
-}
-
-// DecodeInfo tells how a decoding ended.
-type DecodeInfo struct {
-	Format   string        // png, jpeg, gif, webp or svg
-	Duration time.Duration // with the wait for a worker
-	Bytes    int           // of the data: URI
-	Reason   Reason        // "" is success
 }
 
 // An Image is an icon as it goes out: a PNG that we encoded.
@@ -266,100 +216,3 @@ func (f *Fetcher) init() {
 		slots:   make(chan struct{}, workers),
 	}
 }
-
-// makeRemote fetches and decodes one icon.
-func (f *Fetcher) makeRemote(ctx context.Context, url string, label format) (Image, time.Duration, error) {
-	u, err := f.parseURL(url)
-	if err != nil {
-		return Image{}, 0, err
-	}
-	release, err := f.queue.turn(ctx, u.Hostname())
-	if err != nil {
-		return Image{}, 0, err
-	}
-	start := time.Now()
-	got, err := f.get(ctx, url)
-	release()
-	if f.OnFetch != nil {
-		f.OnFetch(FetchInfo{Host: u.Host, Duration: time.Since(start), Bytes: len(got.body), Reason: ReasonOf(err)})
-	}
-	if err != nil {
-		return Image{}, 0, err
-	}
-	sniffed := sniff(got.body)
-	if got.format != formatNone && got.format != sniffed || !labelAgrees(label, sniffed) {
-		return Image{}, got.ttl, fail(ReasonMismatch, nil)
-	}
-	m, err := f.decode(ctx, sniffed, got.body, f.maxIcon())
-	return m, got.ttl, err
-}
-
-// decode has a worker make a PNG of body, which must be of format want, in at
-// most maxURI bytes of data: URI.
-func (f *Fetcher) decode(ctx context.Context, want format, body []byte, maxURI int) (m Image, err error) {
-	if got := sniff(body); got == formatNone {
-		return Image{}, fail(ReasonFormat, nil)
-	} else if got != want {
-		return Image{}, fail(ReasonMismatch, nil)
-	}
-	start := time.Now()
-	if f.OnDecode != nil {
-		defer func() {
-			f.OnDecode(DecodeInfo{Format: want.String(), Duration: time.Since(start), Bytes: len(m.URI), Reason: ReasonOf(err)})
-		}()
-	}
-	maxPNG := base64.StdEncoding.DecodedLen(max(0, maxURI-len(pngPrefix)) &^ 3)
-	response, png, err := f.pool.run(ctx, requestHeader{
-		Format:    want,
-		Edge:      uint16(f.edge()),
-		MaxPixels: uint32(positive(f.MaxPixels, defaultMaxPixels)),
-		MaxPNG:    uint32(min(maxPNG, maxFrame/2)),
-		CPU:       uint32(duration(f.WorkerCPU, defaultWorkerCPU) / time.Second),
-		Memory:    f.workerMemory(),
-	}, body)
-	if err != nil {
-		return Image{}, err
-	}
-	return Image{
-		URI:    pngPrefix + base64.StdEncoding.EncodeToString(png),
-		Width:  int(response.Width),
-		Height: int(response.Height),
-	}, nil
-}
-
-func (f *Fetcher) edge() int     { return min(positive(f.Edge, defaultEdge), maxEdge) }
-func (f *Fetcher) maxIcon() int  { return positive(f.MaxIcon, defaultMaxIcon) }
-func (f *Fetcher) maxBytes() int { return min(positive(f.MaxBytes, defaultMaxBytes), 1<<20) }
-
-func (f *Fetcher) workerMemory() uint64 {
-	if f.WorkerMemory == 0 {
-		return defaultWorkerMemory
-	}
-	return uint64(max(f.WorkerMemory, 0))
-}
-
-// declaredKey keeps apart what was declared differently: the same bytes may be
-// right under one label and wrong under another.
-func declaredKey(f format, rest string) string { return f.String() + " " + rest }
-
-func isDataURI(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
-
-// count reads a number's field: 0 is the default, negative is 0.
-func count(bound, byDefault int) int {
-	if bound == 0 {
-		return byDefault
-	}
-	return max(bound, 0)
-}
-
-// positive reads a number's field that cannot be off: 0 and negative are the
-// default.
-func positive(bound, byDefault int) int {
-	if bound <= 0 {
-		return byDefault
-	}
-	return bound
-}
-
-// ErrPending is what a [*Pending] is: the icon is still on its way.
-var ErrPending = errors.New("icon: still on its way")

@@ -50,12 +50,8 @@ func (f *Fetcher) parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// get fetches raw, following redirects within its origin.
-func (f *Fetcher) get(ctx context.Context, raw string) (fetched, error) {
-	u, err := f.parseURL(raw)
-	if err != nil {
-		return fetched{}, err
-	}
+// get fetches u, following redirects within its origin.
+func (f *Fetcher) get(ctx context.Context, u *url.URL) (fetched, error) {
 	ctx, cancel := withTimeout(ctx, f.TotalTimeout, defaultTotalTimeout)
 	defer cancel()
 	for range count(f.MaxRedirects, defaultMaxRedirects) + 1 {
@@ -112,7 +108,6 @@ func (f *Fetcher) newTransport() *http.Transport {
 		DialContext:            f.dial,
 		DialTLSContext:         f.dialTLS,
 		DisableKeepAlives:      true,
-		DisableCompression:     true,
 		ResponseHeaderTimeout:  duration(f.HeaderTimeout, defaultHeaderTimeout),
 		MaxResponseHeaderBytes: maxHeader,
 	}

@@ -70,6 +70,14 @@ var testWorkers = map[string]func() int{
 		_ = writeFrame(os.Stdout, responseHeader{Width: 8, Height: 8}, b.Bytes())
 		return 0
 	},
+	// Answers with a PNG that is larger than was asked for.
+	"icon-worker-large": func() int {
+		firstRequest()
+		var b bytes.Buffer
+		_ = png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, 200, 200)))
+		_ = writeFrame(os.Stdout, responseHeader{Width: 200, Height: 200}, b.Bytes())
+		return 0
+	},
 	// Answers with markup for a PNG.
 	"icon-worker-markup": func() int {
 		firstRequest()

@@ -165,7 +165,7 @@ func TestRootDot(t *testing.T) {
 func TestSilentNameServer(t *testing.T) {
 	s := newSite(t, nil)
 	s.names.handle(func(dns.ResponseWriter, *dns.Msg) bool { return true })
-	f := s.fetcher(t, func(f *Fetcher) { f.ResolveTimeout = 20 * time.Millisecond })
+	f := s.fetcher(t, func(f *Fetcher) { f.ResolveTimeout, f.TotalTimeout = 20*time.Millisecond, -1 })
 	_, err := f.Fetch(t.Context(), s.url("/"), "")
 	wantReason(t, err, ReasonResolve)
 }
@@ -206,7 +206,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestStalls: each phase has a bound of its own.
+// TestStalls: each phase has a bound of its own, which alone ends it here.
 func TestStalls(t *testing.T) {
 	const short = 30 * time.Millisecond
 	silent := func(t *testing.T) (port string) {
@@ -221,12 +221,12 @@ func TestStalls(t *testing.T) {
 	t.Run("handshake", func(t *testing.T) {
 		s := newSite(t, nil)
 		s.port = silent(t)
-		_, err := s.fetcher(t, func(f *Fetcher) { f.TLSTimeout = short }).Fetch(t.Context(), s.url("/"), "")
+		_, err := s.fetcher(t, func(f *Fetcher) { f.TLSTimeout, f.TotalTimeout = short, -1 }).Fetch(t.Context(), s.url("/"), "")
 		wantReason(t, err, ReasonTLS)
 	})
 	t.Run("header", func(t *testing.T) {
 		s := newSite(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		_, err := s.fetcher(t, func(f *Fetcher) { f.HeaderTimeout = short }).Fetch(t.Context(), s.url("/"), "")
+		_, err := s.fetcher(t, func(f *Fetcher) { f.HeaderTimeout, f.TotalTimeout = short, -1 }).Fetch(t.Context(), s.url("/"), "")
 		wantReason(t, err, ReasonHTTP)
 	})
 	t.Run("body", func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestStalls(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		})
-		_, err := s.fetcher(t, func(f *Fetcher) { f.BodyTimeout = short }).Fetch(t.Context(), s.url("/"), "")
+		_, err := s.fetcher(t, func(f *Fetcher) { f.BodyTimeout, f.TotalTimeout = short, -1 }).Fetch(t.Context(), s.url("/"), "")
 		wantReason(t, err, ReasonBody)
 	})
 	t.Run("total", func(t *testing.T) {

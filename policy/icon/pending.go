@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// ErrPending is what a [*Pending] is: the icon is still on its way.
+var ErrPending = errors.New("icon: still on its way")
+
 // A Pending is an icon on its way, or one that has arrived: of one fetch for
 // all who asked. It is also the error that [Fetcher.Fetch] returns when the
 // wait ended first:

@@ -60,12 +60,9 @@ func decodeRaster(f format, body []byte, maxPixels int) (image.Image, error) {
 	if err != nil {
 		return nil, fail(ReasonDecode, err)
 	}
-	size := m.Bounds().Size()
+	size := m.Bounds().Size() // of a GIF's first frame, which may be less than its canvas
 	if err := checkSize(size.X, size.Y, maxPixels); err != nil {
 		return nil, err
-	}
-	if f != formatGIF && size != image.Pt(config.Width, config.Height) {
-		return nil, fail(ReasonDecode, errors.New("canvas and picture differ in size"))
 	}
 	return m, nil
 }

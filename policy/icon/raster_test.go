@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -97,8 +98,10 @@ func readTestdata(t testing.TB, name string) []byte {
 func TestRaster(t *testing.T) {
 	small := testPNG(t, 8, 8)
 	photo := encoded(t, formatJPEG, noise(64, 64))
-	scan := photo[bytes.LastIndex(photo, []byte{0xff, 0xda}) : len(photo)-2]
-	manyScans := append(bytes.Clone(photo[:len(photo)-2]), bytes.Repeat(scan[:14], 20_000)...)
+	dot := encoded(t, formatJPEG, image.NewGray(image.Rect(0, 0, 8, 8)))
+	scan := dot[bytes.LastIndex(dot, []byte{0xff, 0xda}) : len(dot)-2]
+	manyScans := slices.Concat(dot[:len(dot)-2], bytes.Repeat(scan, 10_000), dot[len(dot)-2:])
+	fewScans := slices.Concat(dot[:len(dot)-2], bytes.Repeat(scan, maxScans-1), dot[len(dot)-2:])
 	webp := readTestdata(t, "lossless.webp")
 	frames := &gif.GIF{}
 	for range 300 {
@@ -132,7 +135,9 @@ func TestRaster(t *testing.T) {
 		{"most header", formatPNG, pngHeader(1<<31-1, 1<<31-1), ReasonDecode, 0, 0},
 		{"no pixels", formatPNG, pngHeader(0, 8), ReasonDecode, 0, 0},
 		{"gif of no height", formatGIF, zeroGIF, ReasonDimensions, 0, 0},
-		{"20,000 scans", formatJPEG, manyScans, ReasonDecode, 0, 0},
+		{"gif frame of no width", formatGIF, []byte("GIF89a\x04\x00\x04\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x00\x00\x04\x00\x00\x02\x02\x2c\x01\x00;"), ReasonDimensions, 0, 0},
+		{"10,000 scans", formatJPEG, manyScans, ReasonDecode, 0, 0},
+		{"as many scans as may be", formatJPEG, fewScans, "", 8, 8},
 		{"markup after magic", formatPNG, []byte("\x89PNG\r\n\x1a\n<script>alert(1)</script>"), ReasonDecode, 0, 0},
 		{"cut", formatPNG, small[:len(small)/2], ReasonDecode, 0, 0},
 		{"bit flipped", formatPNG, flipped, ReasonDecode, 0, 0},

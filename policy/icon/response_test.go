@@ -54,8 +54,18 @@ func TestRedirect(t *testing.T) {
 	if n := elsewhere.listener.accepted.Load(); n != 0 {
 		t.Errorf("%d connections to another origin", n)
 	}
+	// Where plain http is allowed, it is another origin all the same.
+	down := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://"+r.Host+"/a.png")
+		w.WriteHeader(http.StatusFound)
+	})
+	_, err := down.fetcher(t, func(f *Fetcher) { f.AllowHTTP = true }).Fetch(t.Context(), down.url("/"), "")
+	wantReason(t, err, ReasonRedirect)
+	if n := down.listener.accepted.Load(); n != 1 {
+		t.Errorf("%d connections, want that of the first request", n)
+	}
 	one := s.fetcher(t, func(f *Fetcher) { f.MaxRedirects = -1 })
-	_, err := one.Fetch(t.Context(), s.url("/relative"), "")
+	_, err = one.Fetch(t.Context(), s.url("/relative"), "")
 	wantReason(t, err, ReasonRedirect)
 }
 
@@ -265,7 +275,7 @@ func TestSlowHeader(t *testing.T) {
 			}
 		}
 	})
-	f := s.fetcher(t, func(f *Fetcher) { f.HeaderTimeout = 30 * time.Millisecond })
+	f := s.fetcher(t, func(f *Fetcher) { f.HeaderTimeout, f.TotalTimeout = 30*time.Millisecond, -1 })
 	_, err := f.Fetch(t.Context(), s.url("/"), "")
 	wantReason(t, err, ReasonHTTP)
 }

@@ -33,6 +33,7 @@ func TestBadWorkers(t *testing.T) {
 		{"icon-worker-watched", "", ReasonWorker},
 		{"icon-worker-spin", "linux", ReasonWorker},
 		{"icon-worker-liar", "", ReasonWorker},
+		{"icon-worker-large", "", ReasonWorker},
 		{"icon-worker-markup", "", ReasonWorker},
 		{"icon-worker-status", "", ReasonWorker},
 		{"icon-worker-confined", "linux", ReasonBudget},

@@ -24,8 +24,12 @@ type scanner struct {
 	rows          [][]crossing
 	at            fixed.Point26_6
 	evenOdd       bool
+	held          int // crossings in rows
 	work          *budget
 }
+
+// maxHeld bounds the crossings of one outline, of 8 bytes each.
+const maxHeld = 1 << 20
 
 // A crossing is where an edge crosses a row of subpixels.
 type crossing struct {
@@ -73,6 +77,10 @@ func (s *scanner) edge(a, b fixed.Point26_6) {
 	if first > last || !s.work.take(&s.work.crossings, last-first+1) {
 		return
 	}
+	if s.held += last - first + 1; s.held > maxHeld {
+		s.work.spent = true
+		return
+	}
 	slope := float64(b.X-a.X) / float64(b.Y-a.Y)
 	for r := first; r <= last; r++ {
 		x := float64(a.X) + slope*float64(64*r+32-int(a.Y))
@@ -107,6 +115,7 @@ func (s *scanner) coverage() []float32 {
 		}
 		s.rows[r] = row[:0]
 	}
+	s.held = 0
 	return out
 }
 
