@@ -11,6 +11,11 @@
 // Three steps, each of its own: find the references (icons, forms, answers),
 // let somebody decide, apply. The deciding is not done here.
 //
+// A requestedSchema found that way is brought into the shape that the client
+// knows by [RefitForm], a list of rules on a switch each ([Rules]), and the
+// answer to it back to the server's own types by [Form.Restore]. Both follow
+// from the schema alone, so nothing needs to be kept in between.
+//
 // Where a member that we judge stands twice in an object, or once in another
 // case, readers disagree on which one counts: encoding/json and JavaScript
 // take the last, gjson the first, and decoders that ignore case take either

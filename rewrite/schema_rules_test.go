@@ -19,7 +19,7 @@ type ruleTest struct {
 
 const (
 	formHead     = `{"type": "object" ,"properties":{"before":{ "type" :"boolean"}, "p" : `
-	formTail     = ` ,"after":{"type":"string","maxLength":3} },"$defs":{"Color":{"type":"string","title":"Color","enum":["r","g"],"enumNames":["Red","Green"]},"Level":{"enum":[1,2]},"a/b":{"$ref":"#/$defs/Color"},"Loop":{"$ref":"#/$defs/Loop"}},`
+	formTail     = ` ,"after":{"type":"string","maxLength":3} },"$defs":{"Color":{"type":"string","title":"Color","enum":["r","g"],"enumNames":["Red","Green"]},"Level":{"enum":[1,2]},"a/b":{"$ref":"#/$defs/Color"},"Loop":{"$ref":"#/$defs/Loop"},"Odd":{"x-a":2,"x-b":2,"type":"string"}},`
 	formRequired = `"required":["p","after"]}`
 	formOptional = `"required":["after"]}`
 )
@@ -217,6 +217,8 @@ func TestRuleLocalRef(t *testing.T) {
 	runRule(t, []ruleTest{
 		{name: "own title wins", in: `{"$ref":"#/$defs/Color","title":"Pick"}`,
 			want: `{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"}],"title":"Pick"}`, did: []string{inlined, titled}},
+		{name: "own members win", in: `{"x-a":1,"$ref":"#/$defs/Odd","title":"P","type":"integer"}`,
+			want: `{"x-a":1,"x-b":2,"title":"P","type":"integer"}`, did: []string{inlined}},
 		{name: "allOf", in: `{"allOf":[{"$ref":"#/$defs/Level"}],"default":1}`,
 			want: `{"type":"string","enum":["1","2"],"default":"1"}`,
 			did:  []string{"local-ref: an allOf of one put in its place", inlined, toStrings, typeString}},
@@ -312,6 +314,8 @@ func TestRuleDefaults(t *testing.T) {
 		out("fraction as text", `{"type":"integer","default":"5.5"}`, `{"type":"integer"}`),
 		out("no number", `{"type":"number","default":"five"}`, `{"type":"number"}`),
 		out("no JSON number", `{"type":"number","default":"05"}`, `{"type":"number"}`),
+		out("exponent as text", `{"type":"number","default":"1e2"}`, `{"type":"number"}`),
+		out("twice", `{"type":"array","uniqueItems":true,"items":{"type":"string","enum":["a","b"]},"default":["a","\u0061"]}`, `{"type":"array","uniqueItems":true,"items":{"type":"string","enum":["a","b"]}}`),
 		out("yes", `{"type":"boolean","default":"yes"}`, `{"type":"boolean"}`),
 		out("one", `{"type":"boolean","default":1}`, `{"type":"boolean"}`),
 		out("list", `{"type":"string","default":["a"]}`, `{"type":"string"}`),
@@ -334,6 +338,7 @@ func TestRuleDefaults(t *testing.T) {
 		{name: "valid length", in: `{"type":"string","maxLength":2,"default":"\ud83d\ude00é"}`},
 		{name: "valid option", in: `{"type":"string","enum":["\u0061"],"default":"a"}`},
 		{name: "valid list", in: `{"type":"array","items":{"type":"string","enum":["a","b"]},"default":["b","a"]}`},
+		{name: "valid twice", in: `{"type":"array","items":{"type":"string","enum":["a"]},"default":["a","a"]}`},
 		{name: "valid empty list", in: `{"type":"array","items":{"type":"string","enum":["a"]},"default":[]}`},
 	})
 }
@@ -373,6 +378,8 @@ func TestRuleOptions(t *testing.T) {
 			warned: []string{"options: titles without a value left out: 2"}},
 		{name: "repeated", in: `{"type":"string","enum":["a","\u0061","b"],"enumNames":["A1","A2","B"]}`,
 			want: `{"type":"string","oneOf":[{"const":"a","title":"A1"},{"const":"b","title":"B"}]}`, did: []string{"options: a repeated value offered once", titled}},
+		{name: "repeated in a long list", in: `{"type":"string","enum":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q","\u0061"]}`,
+			want: `{"type":"string","enum":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q"]}`, did: []string{"options: a repeated value offered once"}},
 		{name: "repeated without names", in: `{"type":"string","enum":["a","a"]}`,
 			want: `{"type":"string","enum":["a"]}`, did: []string{"options: a repeated value offered once"}},
 		{name: "not repeated", in: `{"type":"string","enum":["\ud800","\ud801"," "],"enumNames":["A","B"," "]}`,
