@@ -51,7 +51,7 @@ const (
 const (
 	// MaxFormBytes is how long a form's text may be. Shown in today's shape it
 	// may grow to some 15 times that.
-	MaxFormBytes = 8 << 20
+	MaxFormBytes = 4 << 20
 	// MaxFormProperties is how many properties of a form are looked at.
 	MaxFormProperties = 1 << 16
 	// MaxFormOptions is how many options one choice may have.

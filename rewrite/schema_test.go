@@ -112,7 +112,7 @@ func TestRefitForm(t *testing.T) {
 		{"in the order of the server", `{"type":"object","properties":{"zeta": {"type":"string"},"alpha":{"type":"string","enum":["z","a"],"enumNames":["Zed","Aye"]},"mid":{"type" :"boolean"}}}`,
 			`{"type":"object","properties":{"zeta": {"type":"string"},"alpha":{"type":"string","oneOf":[{"const":"z","title":"Zed"},{"const":"a","title":"Aye"}]},"mid":{"type" :"boolean"}}}`,
 			"enum-names alpha enum and enumNames to titled oneOf", ""},
-		{"too long", `{"properties":{"p":{"title":"` + strings.Repeat("x", MaxFormBytes) + `"}}}`, ``, "", "unsupported  a form of more than 8388608 bytes; passed unchanged"},
+		{"too long", `{"properties":{"p":{"title":"` + strings.Repeat("x", MaxFormBytes) + `"}}}`, ``, "", "unsupported  a form of more than 4194304 bytes; passed unchanged"},
 		{"too many properties", `{"properties":{` + strings.Repeat(`"p":{},`, MaxFormProperties) + `"p":{}}}`, ``, "", "unsupported  more than 65536 properties; the form passed unchanged"},
 		{"too many options", `{"type":"object","properties":{"p":{"type":"string","enum":["a"` + strings.Repeat(`,"a"`, MaxFormOptions) + `],"enumNames":["A"]}}}`, ``, "", "typed-enums p more than 16384 options; passed unchanged"},
 		{"too much inlined", `{"type":"object","properties":{"p":{"$ref":"#/$defs/d"},"q":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"string","description":"` + strings.Repeat("x", MaxFormInlined/2) + `"}}}`, ``, "",
