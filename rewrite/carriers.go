@@ -14,8 +14,19 @@ type Place struct {
 // A carrier is an object that may have icons.
 type carrier struct {
 	object         Span
-	path           string
-	implementation bool // it may have a websiteUrl too
+	list           string // its path, or that of the list whose element it is
+	index          int    // in that list; -1: it is no element
+	implementation bool   // it may have a websiteUrl too
+}
+
+// path is made only for carriers that have something, of which there are few.
+func (c *carrier) path() string { return elementPath(c.list, c.index) }
+
+func elementPath(list string, index int) string {
+	if index < 0 {
+		return list
+	}
+	return list + "[" + strconv.Itoa(index) + "]"
 }
 
 // The names of the reverse-domain keys in _meta, revision 2026-07-28.
@@ -32,6 +43,16 @@ const (
 type carriers struct {
 	raw   []byte
 	found []carrier
+
+	// outer are the members of the result or params, which is asked for one
+	// name after the other and may hold a long list: it is walked once.
+	outer   Span
+	members []rawMember
+}
+
+type rawMember struct {
+	key, value Span
+	escaped    bool
 }
 
 func (c *carriers) find(env Envelope, in Place) []carrier {
@@ -107,7 +128,7 @@ func (c *carriers) messages(in Span, path string) {
 	c.each(in, path, "messages", func(at Span, path string) {
 		i := 0
 		for e := range Elements(c.raw, at) {
-			c.blocks(e, path+"["+strconv.Itoa(i)+"]", "content")
+			c.blocks(e, elementPath(path, i), "content")
 			i++
 		}
 	})
@@ -117,29 +138,30 @@ func (c *carriers) messages(in Span, path string) {
 // are carriers, those of type tool_result have blocks of their own.
 func (c *carriers) blocks(in Span, path, name string) {
 	c.each(in, path, name, func(at Span, path string) {
-		c.block(at, path)
+		c.block(at, path, -1)
 		i := 0
 		for e := range Elements(c.raw, at) {
-			c.block(e, path+"["+strconv.Itoa(i)+"]")
+			c.block(e, path, i)
 			i++
 		}
 	})
 }
 
-func (c *carriers) block(at Span, path string) {
+func (c *carriers) block(at Span, list string, index int) {
 	var link, toolResult bool
-	for m := range Members(c.raw, at) {
-		if Fold(m.Key) == "type" {
-			v, _ := String(c.raw, m.Value)
+	walkMembers(c.raw, at, func(key, value Span, escaped bool) bool {
+		if keyFolds(key.Of(c.raw), escaped, "type") {
+			v, _ := String(c.raw, value)
 			link = link || v == "resource_link"
 			toolResult = toolResult || v == "tool_result"
 		}
-	}
+		return true
+	})
 	if link {
-		c.found = append(c.found, carrier{at, path, false})
+		c.found = append(c.found, carrier{at, list, index, false})
 	}
 	if toolResult {
-		c.blocks(at, path, "content")
+		c.blocks(at, elementPath(list, index), "content")
 	}
 }
 
@@ -148,14 +170,14 @@ func (c *carriers) elements(in Span, path, name string) {
 	c.each(in, path, name, func(at Span, path string) {
 		i := 0
 		for e := range Elements(c.raw, at) {
-			c.found = append(c.found, carrier{e, path + "[" + strconv.Itoa(i) + "]", false})
+			c.found = append(c.found, carrier{e, path, i, false})
 			i++
 		}
 	})
 }
 
 func (c *carriers) implementation(at Span, path string) {
-	c.found = append(c.found, carrier{at, path, true})
+	c.found = append(c.found, carrier{at, path, -1, true})
 }
 
 // each calls f for every member of the object at in whose key folds to that of name.
@@ -163,10 +185,25 @@ func (c *carriers) each(in Span, path, name string, f func(at Span, path string)
 	if in.Empty() {
 		return
 	}
+	if c.members == nil {
+		c.outer = in
+		walkMembers(c.raw, in, func(key, value Span, escaped bool) bool {
+			c.members = append(c.members, rawMember{key, value, escaped})
+			return true
+		})
+	}
 	folded := Fold(name)
-	for m := range Members(c.raw, in) {
-		if len(m.Key) >= len(name) && Fold(m.Key) == folded {
-			f(m.Value, path+"."+name)
+	match := func(key, value Span, escaped bool) bool {
+		if keyFolds(key.Of(c.raw), escaped, folded) {
+			f(value, path+"."+name)
 		}
+		return true
+	}
+	if in != c.outer {
+		walkMembers(c.raw, in, match)
+		return
+	}
+	for _, m := range c.members {
+		match(m.key, m.value, m.escaped)
 	}
 }

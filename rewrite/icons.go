@@ -44,6 +44,7 @@ func Icons(raw []byte, env Envelope, in Place) []IconSet {
 	var sets []IconSet
 	for _, carrier := range c.find(env, in) {
 		if s := iconSet(raw, carrier); s.list.End > 0 || len(s.drop) > 0 || s.Website.There() {
+			s.Path = carrier.path()
 			sets = append(sets, s)
 		}
 	}
@@ -51,25 +52,25 @@ func Icons(raw []byte, env Envelope, in Place) []IconSet {
 }
 
 func iconSet(raw []byte, c carrier) IconSet {
-	s := IconSet{Path: c.path, object: c.object}
+	s := IconSet{object: c.object}
 	var value Span
-	for m := range Members(raw, c.object) {
-		// The fold of a key is longer than the key only by characters that
-		// neither name has, so most keys are told apart by their length.
-		switch {
-		case len(m.Key) >= len("icons") && len(m.Key) <= len("icons")+1 && Fold(m.Key) == "icons":
-			if m.Key != "icons" {
-				s.drop = append(s.drop, m.At)
-				continue
+	walkMembers(raw, c.object, func(key, v Span, escaped bool) bool {
+		at := Span{key.Start, v.End}
+		switch quoted := key.Of(raw); {
+		case keyFolds(quoted, escaped, "icons"):
+			if decodeKey(quoted, escaped) != "icons" {
+				s.drop = append(s.drop, at)
+				break
 			}
 			if !s.list.Empty() {
 				s.drop = append(s.drop, s.list)
 			}
-			s.list, value = m.At, m.Value
-		case c.implementation && len(m.Key) >= len("websiteUrl") && Fold(m.Key) == "websiteurl":
-			s.Website.add(raw, m, &s.drop)
+			s.list, value = at, v
+		case c.implementation && keyFolds(quoted, escaped, "websiteurl"):
+			s.Website.add(raw, Member{decodeKey(quoted, escaped), at, v}, &s.drop)
 		}
-	}
+		return true
+	})
 	if s.list.Empty() {
 		return s
 	}
@@ -98,32 +99,39 @@ func (w *Website) add(raw []byte, m Member, drop *[]Span) {
 	}
 }
 
+// iconMembers are the members of an icon that we read, in the order of [Icon.members].
+var iconMembers = [...]struct{ exact, folded string }{
+	{"src", "src"}, {"mimeType", "mimetype"}, {"sizes", "sizes"}, {"theme", "theme"},
+}
+
+func (ic *Icon) members() [len(iconMembers)]*Member {
+	return [...]*Member{&ic.object.src, &ic.object.mime, &ic.object.sizes, &ic.object.theme}
+}
+
 func icon(raw []byte, at Span) Icon {
 	ic := Icon{at: at}
 	if raw[at.Start] != '{' {
 		ic.Bad = "not an object"
 		return ic
 	}
-	for m := range Members(raw, at) {
-		var to *Member
-		var name string
-		switch Fold(m.Key) {
-		case "src":
-			to, name = &ic.object.src, "src"
-		case "mimetype":
-			to, name = &ic.object.mime, "mimeType"
-		case "sizes":
-			to, name = &ic.object.sizes, "sizes"
-		case "theme":
-			to, name = &ic.object.theme, "theme"
-		default:
-			continue
+	walkMembers(raw, at, func(key, value Span, escaped bool) bool {
+		quoted := key.Of(raw)
+		for i, to := range ic.members() {
+			name := iconMembers[i]
+			if !keyFolds(quoted, escaped, name.folded) {
+				continue
+			}
+			if !to.At.Empty() || decodeKey(quoted, escaped) != name.exact {
+				ic.Bad = name.exact + " is written twice or in another case"
+				return false
+			}
+			*to = Member{name.exact, Span{key.Start, value.End}, value}
+			break
 		}
-		if !to.At.Empty() || m.Key != name {
-			ic.Bad = name + " is written twice or in another case"
-			return ic
-		}
-		*to = m
+		return true
+	})
+	if ic.Bad != "" {
+		return ic
 	}
 	if ic.object.src.At.Empty() {
 		ic.Bad = "no src"

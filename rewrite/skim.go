@@ -46,8 +46,13 @@ const (
 
 // Write reads the next piece. It never fails.
 func (s *Skim) Write(p []byte) (int, error) {
-	for _, c := range p {
-		s.next(c)
+	for i := 0; i < len(p); i++ {
+		if s.state == skimString && !s.escaped && (s.depth > 1 || s.key.over) {
+			if i = plain(p, i); i == len(p) { // nothing of it is kept
+				break
+			}
+		}
+		s.next(p[i])
 	}
 	return len(p), nil
 }

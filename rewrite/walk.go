@@ -58,6 +58,15 @@ func walkMembers(raw []byte, s Span, yield func(key, value Span, escaped bool) b
 	}
 }
 
+// keyFolds reports whether a key in its quotes folds to the given name. It
+// takes no memory but for keys with escapes.
+func keyFolds(quoted []byte, escaped bool, folded string) bool {
+	if escaped {
+		return Fold(decodeKey(quoted, true)) == folded
+	}
+	return len(quoted)-2 >= len(folded) && foldEqual(quoted[1:len(quoted)-1], folded)
+}
+
 // Elements walks the elements of the array that stands at s, in order. It
 // yields nothing if there is no array at s. The text must have been checked,
 // as for [Members].
