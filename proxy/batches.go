@@ -11,29 +11,36 @@ import (
 // of the elements, whose order and count stay. A batch with an element that we
 // have to answer or drop is refused whole: each request in it is answered with
 // an error, and each response in it becomes an error for whoever waits for it.
+// One with an element that is no message is no message itself, and nor is an
+// empty one, which a client is told.
 func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
-	var edits rewrite.Edits
 	var elements []element
-	var answered []*call
-	whole := true
 	for at := range rewrite.Elements(raw, arrayAt(raw)) {
 		text := at.Of(raw)
 		env, err := rewrite.Scan(text)
 		if err != nil || env.Kind == rewrite.KindBatch {
 			return outcome{}, rewrite.ErrNotMessage
 		}
-		out := s.one(to, text, env, p)
-		elements = append(elements, element{text, env})
+		elements = append(elements, element{at, text, env})
+	}
+	if len(elements) == 0 {
+		if to == ToServer {
+			return outcome{reply: errorMessage(nil, codeInvalidRequest, textEmptyBatch)}, nil
+		}
+		return outcome{}, rewrite.ErrNotMessage
+	}
+	var edits rewrite.Edits
+	var answered []*call
+	whole := true
+	for _, e := range elements {
+		out := s.one(to, e.raw, e.env, p)
 		answered = append(answered, out.answered...)
 		switch {
 		case out.forward == nil || out.reply != nil:
 			whole = false
-		case !same(out.forward, text):
-			edits.Replace(at, out.forward)
+		case !same(out.forward, e.raw):
+			edits.Replace(e.at, out.forward)
 		}
-	}
-	if len(elements) == 0 {
-		return outcome{reply: errorMessage(nil, codeInvalidRequest, textEmptyBatch)}, nil
 	}
 	if whole {
 		return outcome{forward: edits.Apply(raw), answered: answered}, nil
@@ -44,6 +51,7 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 }
 
 type element struct {
+	at  rewrite.Span
 	raw []byte
 	env rewrite.Envelope
 }

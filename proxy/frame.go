@@ -3,9 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"sync"
 
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
@@ -25,10 +23,11 @@ type frameReader struct {
 	r     io.Reader
 	max   int64 // longest line in bytes; 0: no bound
 	room  *inflight
-	block func() // called before a read that may block
+	block func() error // called before what may block: a read, a wait for room; its error ends the stream; may be nil
 
 	buf        []byte // read, and not yet handed out from start on
 	start, end int
+	looked     int    // from start on, how far there is no line end
 	long       []byte // a line that did not fit into buf
 	taken      room
 	begun      bool
@@ -58,9 +57,10 @@ func (f *frameReader) next(ctx context.Context) (frame, error) {
 		f.buf = make([]byte, frameBuffer)
 	}
 	for {
-		if i := bytes.IndexByte(f.buf[f.start:f.end], '\n'); i >= 0 {
-			line := f.buf[f.start : f.start+i+1]
-			f.start += i + 1
+		if i := bytes.IndexByte(f.buf[f.start+f.looked:f.end], '\n'); i >= 0 {
+			line := f.buf[f.start : f.start+f.looked+i+1]
+			f.start += len(line)
+			f.looked = 0
 			fr := frame{}
 			if len(f.long) > 0 {
 				if fr.tooLarge = f.grow(ctx, line); fr.tooLarge != "" {
@@ -77,8 +77,10 @@ func (f *frameReader) next(ctx context.Context) (frame, error) {
 				return fr, nil
 			}
 			f.long = f.long[:0]
+			f.taken.give()
 			continue
 		}
+		f.looked = f.end - f.start
 		if f.err != nil {
 			return f.last(ctx)
 		}
@@ -112,7 +114,7 @@ func (fr *frame) set(f *frameReader, line []byte) bool {
 // last returns what stands behind the last line end.
 func (f *frameReader) last(ctx context.Context) (frame, error) {
 	line := f.buf[f.start:f.end]
-	f.start = f.end
+	f.start, f.looked = f.end, 0
 	if len(line)+len(f.long) == 0 {
 		return frame{}, f.err
 	}
@@ -142,7 +144,7 @@ func (f *frameReader) keep(ctx context.Context) string {
 		return ""
 	}
 	why := f.grow(ctx, f.buf)
-	f.start, f.end = 0, 0
+	f.start, f.end, f.looked = 0, 0, 0
 	return why
 }
 
@@ -152,9 +154,14 @@ func (f *frameReader) grow(ctx context.Context, piece []byte) string {
 		f.long = append(f.long, piece...)
 		return f.limitText()
 	}
-	if f.room != nil && !f.room.take(ctx, &f.taken, int64(len(piece))) {
-		f.long = append(f.long, piece...)
-		return "too many bytes are in flight in this proxy (limits.max-inflight); try again later"
+	if n := int64(len(piece)); f.room != nil && !f.room.tryTake(&f.taken, n) {
+		if f.block != nil {
+			_ = f.block() // an error comes back with the next read
+		}
+		if !f.room.take(ctx, &f.taken, n) {
+			f.long = append(f.long, piece...)
+			return "too many bytes are in flight in this proxy (--max-inflight); try again later"
+		}
 	}
 	f.long = append(f.long, piece...)
 	return ""
@@ -177,11 +184,12 @@ func (f *frameReader) skip(why string) (frame, error) {
 		if i := bytes.IndexByte(piece, '\n'); i >= 0 {
 			fr.skim.Write(piece[:i])
 			f.start += i + 1
+			f.looked = 0
 			f.begun = true
 			return fr, nil
 		}
 		fr.skim.Write(piece)
-		f.start, f.end = 0, 0
+		f.start, f.end, f.looked = 0, 0, 0
 		if f.err != nil {
 			return fr, nil // the error comes with the next call
 		}
@@ -192,7 +200,9 @@ func (f *frameReader) skip(why string) (frame, error) {
 // fill reads once. A reader that returns nothing a hundred times is broken.
 func (f *frameReader) fill() {
 	if f.block != nil {
-		f.block()
+		if f.err = f.block(); f.err != nil {
+			return
+		}
 	}
 	for range 100 {
 		n, err := f.r.Read(f.buf[f.end:])
@@ -203,123 +213,4 @@ func (f *frameReader) fill() {
 		}
 	}
 	f.err = io.ErrNoProgress
-}
-
-// A frameWriter writes messages to a stream, one a line. It is safe for
-// concurrent use. What is written by write may wait in a buffer until flush.
-type frameWriter struct {
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte
-	err error
-
-	posts chan []byte // messages of our own, see post; made on first use
-	done  chan struct{}
-}
-
-// maxPosts is how many messages of our own may wait for a slow reader. Beyond
-// it, whoever posts waits.
-const maxPosts = 64
-
-var errClosed = errors.New("the stream is closed")
-
-// write adds a message to the buffer, and passes on a full one.
-func (f *frameWriter) write(message, wire []byte) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err != nil {
-		return f.err
-	}
-	if wire != nil && same(message, wire[:len(wire)-1]) {
-		return f.append(wire)
-	}
-	if len(f.buf)+len(message)+1 > frameBuffer {
-		if err := f.append(message); err != nil {
-			return err
-		}
-		f.buf = append(f.buf, '\n')
-		return f.err
-	}
-	f.buf = append(append(f.buf, message...), '\n')
-	return nil
-}
-
-// append adds bytes to the buffer or, if they are many, writes them through.
-func (f *frameWriter) append(p []byte) error {
-	if len(f.buf)+len(p) <= frameBuffer {
-		f.buf = append(f.buf, p...)
-		return f.err
-	}
-	f.out()
-	if len(p) >= frameBuffer && f.err == nil {
-		_, f.err = f.w.Write(p)
-		return f.err
-	}
-	f.buf = append(f.buf, p...)
-	return f.err
-}
-
-func (f *frameWriter) out() {
-	if len(f.buf) > 0 && f.err == nil {
-		_, f.err = f.w.Write(f.buf)
-	}
-	f.buf = f.buf[:0]
-}
-
-// flush passes on what waits in the buffer.
-func (f *frameWriter) flush() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.out()
-	return f.err
-}
-
-// fail makes all further writes fail.
-func (f *frameWriter) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
-	}
-}
-
-// post writes a message of our own, from the side: not in the way of whoever
-// posts it, so that a slow reader on this stream does not hold up the other
-// direction.
-func (f *frameWriter) post(message []byte) bool {
-	f.mu.Lock()
-	if f.err != nil {
-		f.mu.Unlock()
-		return false
-	}
-	if f.posts == nil {
-		f.posts, f.done = make(chan []byte, maxPosts), make(chan struct{})
-		go f.deliver(f.posts, f.done)
-	}
-	posts := f.posts
-	f.mu.Unlock()
-	posts <- bytes.Clone(message)
-	return true
-}
-
-func (f *frameWriter) deliver(posts <-chan []byte, done chan<- struct{}) {
-	defer close(done)
-	for message := range posts {
-		_ = f.write(message, nil) // kept in err
-		if len(posts) == 0 {
-			_ = f.flush()
-		}
-	}
-}
-
-// close delivers what was posted and flushes. Nobody may post any more.
-func (f *frameWriter) close() error {
-	f.mu.Lock()
-	posts, done := f.posts, f.done
-	f.mu.Unlock()
-	if posts != nil {
-		close(posts)
-		<-done
-	}
-	return f.flush()
 }

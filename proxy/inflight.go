@@ -36,27 +36,41 @@ func (f *inflight) limit(bytes int64) {
 
 // A room is what one message has taken of the bound.
 type room struct {
-	sem  *semaphore.Weighted
-	size int64
+	sem       *semaphore.Weighted
+	max, size int64
 }
 
-// take makes room for n more bytes of a message, and waits for it for at most
-// InflightWait. It reports false if there is none.
-func (f *inflight) take(ctx context.Context, r *room, n int64) bool {
+// tryTake makes room for n more bytes of a message, if there is any now.
+func (f *inflight) tryTake(r *room, n int64) bool {
 	if r.sem == nil {
 		f.mu.Lock()
-		r.sem = f.sem
+		r.sem, r.max = f.sem, f.max
 		f.mu.Unlock()
 		if r.sem == nil {
 			return true
 		}
 	}
 	if !r.sem.TryAcquire(n) {
-		ctx, cancel := context.WithTimeout(ctx, InflightWait)
-		defer cancel()
-		if r.sem.Acquire(ctx, n) != nil {
-			return false
-		}
+		return false
+	}
+	r.size += n
+	return true
+}
+
+// take makes room for n more bytes of a message, and waits for it for at most
+// InflightWait. It reports false if there is none, at once for a message that
+// is larger than the bound by itself.
+func (f *inflight) take(ctx context.Context, r *room, n int64) bool {
+	if f.tryTake(r, n) {
+		return true
+	}
+	if r.size+n > r.max {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, InflightWait)
+	defer cancel()
+	if r.sem.Acquire(ctx, n) != nil {
+		return false
 	}
 	r.size += n
 	return true

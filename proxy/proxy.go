@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -70,6 +71,11 @@ type Proxy struct {
 	AllowHosts []string
 	CheckHost  bool
 
+	// EndWait is how long Run goes on once its context has ended, for the
+	// server to end and for the client to read what is left. 0 is
+	// DefaultEndWait; negative is no wait.
+	EndWait time.Duration
+
 	inflight inflight
 	tasks    taskCache
 	subs     subscriptions
@@ -77,6 +83,9 @@ type Proxy struct {
 	sessions httpSessions
 	side     httpSide
 }
+
+// DefaultEndWait is the EndWait of a [Proxy] whose field is zero.
+const DefaultEndWait = 5 * time.Second
 
 // policy is what is in force, nil if everything passes.
 func (p *Proxy) policy() *policy.Policy {

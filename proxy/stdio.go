@@ -1,11 +1,11 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,6 +17,8 @@ import (
 // line.
 type Stream struct {
 	R io.Reader
+	// W is closed when no more is to be said, more than once and from several
+	// goroutines. Close should end a Write that is under way.
 	W io.WriteCloser
 
 	// Ended says how the peer ended, to complete a sentence that begins with
@@ -26,51 +28,67 @@ type Stream struct {
 }
 
 // Run carries messages between a client and a server until one of them ends.
-// When the client's stream ends, the server's W is closed, and Run goes on
-// until the server's stream ends too. When the server's stream ends, or ctx
-// does, requests that the client waits for are answered with an error, both
-// Ws are closed, and Run returns. It does not wait for a Read that is under way
-// on the client's stream.
 //
-// The error is nil if a stream ended with io.EOF.
+// When the client's stream ends, or ctx does, the server's W is closed, and
+// Run goes on until the server's stream ends too; once ctx has ended, for
+// EndWait at most. Then the requests that the client still waits for are
+// answered with an error, both Ws are closed, and Run returns. It does not wait
+// for a Read that is under way on the client's stream, nor, after EndWait, for
+// a Write.
+//
+// A peer that does not read holds up what is on its way to it, and nothing
+// else. The error is nil if the streams ended with io.EOF.
 func (p *Proxy) Run(ctx context.Context, client, server Stream) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	l := p.link(client, server)
-	stop := context.AfterFunc(ctx, func() { server.W.Close() })
-	defer stop()
+	wait := orDefault(p.EndWait, DefaultEndWait)
 
 	fromClient, fromServer := make(chan error, 1), make(chan error, 1)
 	go func() {
-		fromClient <- l.pump(ctx, ToServer)
-		server.W.Close()
+		err := l.pump(ctx, ToServer)
+		// A server that does not read must not keep us from ending it.
+		late := time.AfterFunc(wait, func() { _ = server.W.Close() })
+		_ = l.write[ToServer].close()
+		late.Stop()
+		_ = server.W.Close()
+		fromClient <- err
 	}()
-	go func() { fromServer <- l.pump(ctx, ToClient) }()
+	go func() {
+		err := l.pump(ctx, ToClient)
+		_ = l.write[ToClient].flush()
+		fromServer <- err
+	}()
 
-	var err error
-	select {
-	case err = <-fromServer:
-	case err = <-fromClient:
-		if e := <-fromServer; err == nil {
-			err = e
+	var clientErr, serverErr error
+	var late <-chan time.Time
+	end := ctx.Done()
+	for serverEnded := false; !serverEnded; {
+		select {
+		case serverErr = <-fromServer:
+			serverEnded = true
+		case clientErr = <-fromClient:
+			fromClient = nil
+		case <-end:
+			end, late = nil, time.After(wait)
+			_ = server.W.Close()
+		case <-late:
+			late = closedTime
+			serverEnded = true
 		}
 	}
-	l.finish(server)
+	l.finish(client, server, end, late, wait)
 	l.end()
-	return err
+	if clientErr != nil {
+		return clientErr
+	}
+	return serverErr
 }
 
-// A link is a session over two streams.
-type link struct {
-	*session
-	read  [2]*frameReader // by the direction of what is read
-	write [2]*frameWriter // by the direction of what is written
-
-	asked int // how many requests of our own were sent
-
-	mu     sync.Mutex
-	closed bool // nothing may be posted any more
-}
+// closedTime is a timer that has run out.
+var closedTime = func() <-chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
 
 func (p *Proxy) link(client, server Stream) *link {
 	l := &link{session: &session{proxy: p, known: true}}
@@ -79,10 +97,18 @@ func (p *Proxy) link(client, server Stream) *link {
 		maxMessage = int64(pol.Config.Limits.MaxMessage)
 		p.inflight.limit(int64(pol.Config.Limits.MaxInflight))
 	}
-	l.write = [2]*frameWriter{ToServer: {w: server.W}, ToClient: {w: client.W}}
-	for to, r := range map[Direction]io.Reader{ToServer: client.R, ToClient: server.R} {
-		w := l.write[to]
-		l.read[to] = &frameReader{r: r, max: maxMessage, room: &p.inflight, block: func() { _ = w.flush() }}
+	l.write = [2]*frameWriter{ToServer: newFrameWriter(server.W), ToClient: newFrameWriter(client.W)}
+	for to, r := range [2]io.Reader{ToServer: client.R, ToClient: server.R} {
+		l.read[to] = &frameReader{r: r, max: maxMessage, room: &p.inflight, block: l.write[to].flush}
+	}
+	l.read[ToServer].block = func() error {
+		_ = l.write[ToServer].flush() // a server that is gone ends its own stream
+		return nil
+	}
+	l.write[ToServer].lost = func(lines []byte) {
+		for line := range bytes.Lines(lines) {
+			l.unreachable(bytes.TrimSuffix(line, []byte("\n")))
+		}
 	}
 	l.send = l.post
 	l.ask = l.request
@@ -90,38 +116,58 @@ func (p *Proxy) link(client, server Stream) *link {
 	return l
 }
 
-// post sends a message of our own, unless the link is being closed.
-func (l *link) post(to Direction, raw []byte) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.closed && l.write[to].post(raw)
+var errClosed = errors.New("the stream is closed")
+
+// A link is a session over two streams.
+type link struct {
+	*session
+	read  [2]*frameReader // by the direction of what is read
+	write [2]*frameWriter // by the direction of what is written
+
+	asked int // how many requests of our own were sent
 }
 
-// finish answers what is still open, once the server has ended.
-func (l *link) finish(server Stream) {
+// post sends a message of our own, unless the link is being closed.
+func (l *link) post(to Direction, raw []byte) bool { return l.write[to].post(raw) }
+
+// finish answers what is still open, once the server has ended, and closes
+// both sides. A client that does not read is waited for, but once ctx has ended
+// (end) no longer than the given time, of which late is what is left.
+func (l *link) finish(client, server Stream, end <-chan struct{}, late <-chan time.Time, wait time.Duration) {
 	how := "closed its output"
 	if server.Ended != nil {
 		how = server.Ended()
 	}
-	for _, answer := range l.failCalls(ToServer, "mcp-refit: the server "+how+" before it answered") {
-		l.post(ToClient, answer)
+	answers := l.failCalls(ToServer, "mcp-refit: the server "+how+" before it answered")
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, answer := range answers {
+			_ = l.write[ToClient].write(answer, nil)
+		}
+		_ = l.write[ToClient].close()
+	}()
+	for {
+		select {
+		case <-told:
+		case <-end:
+			end, late = nil, time.After(wait)
+			continue
+		case <-late:
+		}
+		break
 	}
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	_ = l.write[ToClient].close()
-	server.W.Close()
-	_ = l.write[ToServer].close()
+	l.write[ToServer].shut()
+	l.write[ToClient].shut()
+	_ = client.W.Close()
+	_ = server.W.Close()
 }
 
 // pump carries the messages of one direction until its stream ends.
 func (l *link) pump(ctx context.Context, to Direction) error {
-	defer l.write[to].flush()
 	for {
 		f, err := l.read[to].next(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return nil
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -130,59 +176,76 @@ func (l *link) pump(ctx context.Context, to Direction) error {
 			l.tooLarge(to, &f)
 		default:
 			if err := l.carry(to, f.line, f.wire); err != nil && to == ToClient {
-				return err // the client is gone; a server that is gone ends its own stream
+				return err // the client is gone
 			}
 		}
 	}
 }
 
-// carry handles one line and passes on what comes of it.
+// carry handles one line and passes on what comes of it. Two messages on one
+// line are taken apart.
 func (l *link) carry(to Direction, line, wire []byte) error {
+	for {
+		rest, err := l.carryFirst(to, line, wire)
+		if err != nil || rest == nil {
+			return err
+		}
+		line, wire = rest, nil
+	}
+}
+
+// carryFirst handles the first message of a line, and returns what stands
+// behind it, nil if that is nothing.
+func (l *link) carryFirst(to Direction, line, wire []byte) (rest []byte, err error) {
 	out, err := l.handle(to, line)
+	if trailing, ok := errors.AsType[*rewrite.TrailingError](err); ok {
+		var first outcome
+		if first, err = l.handle(to, line[:trailing.Offset]); err == nil {
+			out, rest, wire = first, line[trailing.Offset:], nil
+		}
+	}
 	if err != nil {
-		return l.stray(to, line, err)
+		l.stray(to, line, err)
+		return nil, nil
 	}
 	if out.reply != nil {
 		l.post(to.back(), out.reply)
 	}
 	if out.forward == nil {
-		return nil
+		return rest, nil
 	}
 	err = l.write[to].write(out.forward, wire)
 	if err != nil && to == ToServer {
 		l.unreachable(out.forward)
 	}
-	return err
+	return rest, err
 }
 
-// unreachable answers a request that the server can't be given any more.
+// unreachable answers the requests in a message that the server can't be given
+// any more.
 func (l *link) unreachable(raw []byte) {
 	env, err := rewrite.Scan(raw)
-	if err != nil || env.Kind != rewrite.KindRequest {
-		return
-	}
-	id := env.ID.Of(raw)
-	l.session.mu.Lock()
-	open := l.calls.remove(callKey{ToServer, canonicalID(id)})
-	l.session.mu.Unlock()
-	if open != nil {
-		l.post(ToClient, errorMessage(id, codeInternal, "mcp-refit: the server does not read its input any more"))
+	switch {
+	case err != nil:
+	case env.Kind == rewrite.KindBatch:
+		for at := range rewrite.Elements(raw, arrayAt(raw)) {
+			l.unreachable(at.Of(raw))
+		}
+	case env.Kind == rewrite.KindRequest:
+		id := env.ID.Of(raw)
+		l.session.mu.Lock()
+		open := l.calls.remove(callKey{ToServer, canonicalID(id)})
+		l.session.mu.Unlock()
+		if open != nil {
+			l.post(ToClient, errorMessage(id, codeInternal, "mcp-refit: the server does not read its input any more"))
+		}
 	}
 }
 
-// stray deals with a line that is no message. Two messages on one line are
-// taken apart. From the client it is answered; from the server it is most
-// likely a banner or a log line, and goes to whoever wants those.
-func (l *link) stray(to Direction, line []byte, why error) error {
-	var trailing *rewrite.TrailingError
-	if errors.As(why, &trailing) {
-		if _, err := rewrite.Scan(line[:trailing.Offset]); err == nil {
-			if err := l.carry(to, line[:trailing.Offset], nil); err != nil {
-				return err
-			}
-			return l.carry(to, line[trailing.Offset:], nil)
-		}
-	}
+// stray deals with a line that is no message. From the client it is answered;
+// from the server it is most likely a banner or a log line, and goes to whoever
+// wants those.
+func (l *link) stray(to Direction, line []byte, why error) {
 	if to == ToServer {
 		code, text := codeParse, textParse
 		if errors.Is(why, rewrite.ErrNotMessage) {
@@ -190,13 +253,12 @@ func (l *link) stray(to Direction, line []byte, why error) error {
 		}
 		l.log().Warn("a line from the client is no message and was not passed on", zap.Error(why), zap.Int("bytes", len(line)))
 		l.post(ToClient, errorMessage(nil, code, text))
-		return nil
+		return
 	}
 	l.log().Warn("a line on the server's stdout is no JSON-RPC message and was not passed on; servers write logs to stderr", zap.Error(why), zap.Int("bytes", len(line)))
 	if h := l.proxy.OnStray; h != nil {
 		h(line)
 	}
-	return nil
 }
 
 // tooLarge answers for a message that was skipped: whoever waits for it, or
@@ -213,6 +275,10 @@ func (l *link) tooLarge(to Direction, f *frame) {
 		l.calls.answered(callKey{to.back(), canonicalID(id)})
 		l.session.mu.Unlock()
 		l.post(to, errorMessage(id, codeInvalidRequest, text))
+	case rewrite.KindInvalid:
+		if to == ToServer { // a batch, most likely
+			l.post(ToClient, errorMessage(nil, codeInvalidRequest, text))
+		}
 	}
 }
 
