@@ -43,6 +43,7 @@ func TestDraw(t *testing.T) {
 		"clip":                 {`<clipPath id="c"><rect width="12" height="24"/></clipPath><rect width="24" height="24" fill="red" clip-path="url(#c)"/>`, []at{{6, 12, red}, {18, 12, none}}},
 		"mask":                 {`<mask id="m"><rect width="12" height="24" fill="white"/><rect x="12" width="12" height="24"/></mask><rect width="24" height="24" fill="red" mask="url(#m)"/>`, []at{{6, 12, red}, {18, 12, none}}},
 		"alpha mask":           {`<mask id="m" mask-type="alpha"><rect width="12" height="24"/></mask><rect width="24" height="24" fill="red" mask="url(#m)"/>`, []at{{6, 12, red}, {18, 12, none}}},
+		"clip of itself":       {`<clipPath id="c" clip-path="url(#c)"><rect width="12" height="24"/></clipPath><rect width="24" height="24" fill="red" clip-path="url(#c)"/>`, []at{{6, 12, red}, {18, 12, none}}},
 		"mask of itself":       {`<mask id="m"><rect width="24" height="24" fill="white" mask="url(#m)"/></mask><rect width="24" height="24" fill="red" mask="url(#m)"/>`, []at{{12, 12, red}}},
 		"linear":               {`<linearGradient id="g"><stop stop-color="red"/><stop offset="1" stop-color="blue"/></linearGradient><rect width="24" height="24" fill="url(#g)"/>`, []at{{0, 12, color.NRGBA{250, 0, 5, 255}}, {23, 12, color.NRGBA{5, 0, 250, 255}}}},
 		"linear in user space": {`<linearGradient id="g" gradientUnits="userSpaceOnUse" x1="8" x2="16"><stop stop-color="red"/><stop offset="1" stop-color="blue"/></linearGradient><rect width="24" height="24" fill="url(#g)"/>`, []at{{3, 3, red}, {20, 3, blue}}},

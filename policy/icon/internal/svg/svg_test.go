@@ -119,6 +119,8 @@ func TestRefused(t *testing.T) {
 		"no size":              `<svg xmlns="` + namespace + `"/>`,
 		"viewBox NaN":          `<svg xmlns="` + namespace + `" viewBox="0 0 NaN NaN"/>`,
 		"viewBox infinite":     `<svg xmlns="` + namespace + `" viewBox="0 0 1e400 1"/>`,
+		"viewBox huge":         `<svg xmlns="` + namespace + `" viewBox="0 0 1e9 1"/>`,
+		"huge polygon":         wrap(`<polygon points="0,0 1e9,1"/>`),
 		"viewBox of nothing":   `<svg xmlns="` + namespace + `" viewBox="0 0 0 0"/>`,
 		"viewBox turned":       `<svg xmlns="` + namespace + `" viewBox="0 0 -1 1"/>`,
 		"viewBox of two":       `<svg xmlns="` + namespace + `" viewBox="1 1"/>`,
@@ -150,9 +152,9 @@ func TestRefused(t *testing.T) {
 func TestTooMuchWork(t *testing.T) {
 	spiral := strings.Repeat("L24 24L0 0", 4000)
 	for name, in := range map[string]string{
-		"dashes":    `<path d="M0 0h1e6" stroke="red" stroke-dasharray=".001"/>`,
-		"outline":   `<path d="M0 0` + spiral + `"/>`,
-		"crossings": strings.Repeat(`<path d="M0 0`+spiral[:len(spiral)/8]+`"/>`, 50),
+		"dashes":    `<path d="M0 0h24" stroke="red" stroke-width=".01" stroke-dasharray=".001"/>`,
+		"outline":   `<path d="M0 0` + spiral[:len(spiral)/8] + `"/>`,
+		"crossings": strings.Repeat(`<path d="M0 0`+spiral[:len(spiral)/20]+`"/>`, 50),
 		"far away":  `<g transform="scale(1e6)"><path d="M0 0L1 1"/></g>`,
 		"wide":      `<path d="M0 0h1" stroke="red" stroke-width="1e6"/>`,
 		"masks": `<mask id="a"><g mask="url(#b)">` + strings.Repeat(`<g mask="url(#b)"/>`, 90) + `</g></mask><mask id="b">` +
