@@ -33,7 +33,7 @@ func TestNoConnection(t *testing.T) {
 	} {
 		t.Run(strings.Join(addresses, ","), func(t *testing.T) {
 			s := newSite(t, serveBytes("image/png", testPNG(t, 8, 8)))
-			both, err := net.Listen("tcp", "[::]:"+s.port) // the same port on every other address
+			both, err := net.Listen("tcp6", "[::]:"+s.port) // the same port on every IPv6 address
 			if err == nil {
 				defer both.Close()
 			}
