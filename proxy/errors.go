@@ -12,11 +12,14 @@ const (
 	codeInvalidRequest = -32600 // JSON, but not a message, or too large, or not allowed here
 	codeInvalidParams  = -32602 // an answer or a state that fails its check
 	codeInternal       = -32603 // the other side is gone
+	codeMethodNotFound = -32601 // the server has no such method
+	codeServer         = -32000 // what servers make of it
 	codeHeaderMismatch = -32020 // a header disagrees with the body (2026-07-28)
 )
 
 // Texts of the errors that we send, each said to whoever waits.
 const (
+	textFull         = "too many bytes are in flight in this proxy (limits.max-inflight); try again later"
 	textParse        = "mcp-refit: this is not valid JSON, so it was not passed on"
 	textNotMessage   = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
 	textEmptyBatch   = "mcp-refit: an empty batch is no message"

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -193,7 +194,11 @@ func (s *steadyReader) Read(p []byte) (int, error) {
 // read reads a body whole, within the bounds on a message and on all of them.
 // length is what the peer says that it is, -1 if it says nothing.
 func (x *exchange) read(r io.Reader, length int64, taken *room) ([]byte, error) {
-	limit := x.p.maxMessage()
+	return x.p.readBody(x.r.Context(), r, length, taken)
+}
+
+func (p *Proxy) readBody(ctx context.Context, r io.Reader, length int64, taken *room) ([]byte, error) {
+	limit := p.maxMessage()
 	if limit > 0 && length > limit {
 		return nil, errTooLarge
 	}
@@ -201,7 +206,7 @@ func (x *exchange) read(r io.Reader, length int64, taken *room) ([]byte, error) 
 	if length >= 0 {
 		size = min(length+1, frameBuffer)
 	}
-	if !x.p.inflight.take(x.r.Context(), taken, size) {
+	if !p.inflight.take(ctx, taken, size) {
 		return nil, errFull
 	}
 	buf := make([]byte, 0, size)
@@ -222,7 +227,7 @@ func (x *exchange) read(r io.Reader, length int64, taken *room) ([]byte, error) 
 		if length >= 0 {
 			grow = min(grow, max(length+1-int64(cap(buf)), 1))
 		}
-		if !x.p.inflight.take(x.r.Context(), taken, grow) {
+		if !p.inflight.take(ctx, taken, grow) {
 			return nil, errFull
 		}
 		buf = append(make([]byte, 0, int64(cap(buf))+grow), buf...)

@@ -56,6 +56,11 @@ type Proxy struct {
 	// client sent under the same name. The names are canonical.
 	Header http.Header
 
+	// Authorizer obtains the credentials for Upstream, for RunURL. nil: there
+	// are none but those of Header, and a server that wants others is an error
+	// that says so.
+	Authorizer Authorizer
+
 	// ClientHost sends Upstream the Host that the client sent, with
 	// X-Forwarded-Host and X-Forwarded-Proto where there are none. Without it,
 	// Upstream is sent its own Host.

@@ -75,7 +75,13 @@ func (p *Proxy) Run(ctx context.Context, client, server Stream) error {
 			serverEnded = true
 		}
 	}
-	l.finish(client, server, end, late, wait)
+	how := "closed its output"
+	if server.Ended != nil {
+		how = server.Ended()
+	}
+	l.finish(how, end, late, wait)
+	_ = client.W.Close()
+	_ = server.W.Close()
 	l.end()
 	if clientErr != nil {
 		return clientErr
@@ -90,39 +96,61 @@ var closedTime = func() <-chan time.Time {
 	return c
 }()
 
-func (p *Proxy) link(client, server Stream) *link {
+// A messageWriter is the way to a peer. It is safe for concurrent use.
+type messageWriter interface {
+	// write passes on a message. If the message still stands in front of its
+	// line end, wire is both. They are valid during the call alone, and what is
+	// written may wait in a buffer until flush.
+	write(message, wire []byte) error
+	flush() error
+	// post passes on a message of our own, without waiting for a slow peer. It
+	// reports false where there is no way any more.
+	post(message []byte) bool
+	// close delivers what was posted; shut refuses what is still to come.
+	close() error
+	shut()
+}
+
+// newLink makes a link without its two sides.
+func (p *Proxy) newLink() *link {
 	l := &link{session: &session{proxy: p, known: true}}
-	maxMessage := int64(0)
-	if pol := p.policy(); pol != nil {
-		maxMessage = int64(pol.Config.Limits.MaxMessage)
-		p.inflight.limit(int64(pol.Config.Limits.MaxInflight))
-	}
-	l.write = [2]*frameWriter{ToServer: newFrameWriter(server.W), ToClient: newFrameWriter(client.W)}
-	for to, r := range [2]io.Reader{ToServer: client.R, ToClient: server.R} {
-		l.read[to] = &frameReader{r: r, max: maxMessage, room: &p.inflight, block: l.write[to].flush}
-	}
-	l.read[ToServer].block = func() error {
-		_ = l.write[ToServer].flush() // a server that is gone ends its own stream
-		return nil
-	}
-	l.write[ToServer].lost = func(lines []byte) {
-		for line := range bytes.Lines(lines) {
-			l.unreachable(bytes.TrimSuffix(line, []byte("\n")))
-		}
-	}
+	p.limitInflight()
 	l.send = l.post
 	l.ask = l.request
 	l.waiting = func(to Direction) { _ = l.write[to].flush() }
 	return l
 }
 
+// readClient makes r the stream that the client is read from.
+func (l *link) readClient(r io.Reader) {
+	l.read[ToServer] = &frameReader{r: r, max: l.proxy.maxMessage(), room: &l.proxy.inflight, block: func() error {
+		_ = l.write[ToServer].flush() // a server that is gone ends its own stream
+		return nil
+	}}
+}
+
+func (p *Proxy) link(client, server Stream) *link {
+	l := p.newLink()
+	toServer := newFrameWriter(server.W)
+	toServer.lost = func(lines []byte) {
+		for line := range bytes.Lines(lines) {
+			l.unreachable(bytes.TrimSuffix(line, []byte("\n")))
+		}
+	}
+	l.write = [2]messageWriter{ToServer: toServer, ToClient: newFrameWriter(client.W)}
+	l.readClient(client.R)
+	l.read[ToClient] = &frameReader{r: server.R, max: p.maxMessage(), room: &p.inflight, block: l.write[ToClient].flush}
+	return l
+}
+
 var errClosed = errors.New("the stream is closed")
 
-// A link is a session over two streams.
+// A link is a session whose client is on a stream. Its server is on another
+// one, or at a URL.
 type link struct {
 	*session
-	read  [2]*frameReader // by the direction of what is read
-	write [2]*frameWriter // by the direction of what is written
+	read  [2]*frameReader  // by the direction of what is read; nil where that is no stream
+	write [2]messageWriter // by the direction of what is written
 
 	asked int // how many requests of our own were sent
 }
@@ -130,14 +158,10 @@ type link struct {
 // post sends a message of our own, unless the link is being closed.
 func (l *link) post(to Direction, raw []byte) bool { return l.write[to].post(raw) }
 
-// finish answers what is still open, once the server has ended, and closes
-// both sides. A client that does not read is waited for, but once ctx has ended
-// (end) no longer than the given time, of which late is what is left.
-func (l *link) finish(client, server Stream, end <-chan struct{}, late <-chan time.Time, wait time.Duration) {
-	how := "closed its output"
-	if server.Ended != nil {
-		how = server.Ended()
-	}
+// finish answers what is still open, once the server has ended, how to be read
+// after "the server". A client that does not read is waited for, but once ctx
+// has ended (end) no longer than the given time, of which late is what is left.
+func (l *link) finish(how string, end <-chan struct{}, late <-chan time.Time, wait time.Duration) {
 	answers := l.failCalls(ToServer, "mcp-refit: the server "+how+" before it answered")
 	told := make(chan struct{})
 	go func() {
@@ -159,8 +183,6 @@ func (l *link) finish(client, server Stream, end <-chan struct{}, late <-chan ti
 	}
 	l.write[ToServer].shut()
 	l.write[ToClient].shut()
-	_ = client.W.Close()
-	_ = server.W.Close()
 }
 
 // pump carries the messages of one direction until its stream ends.
@@ -208,17 +230,22 @@ func (l *link) carryFirst(to Direction, line, wire []byte) (rest []byte, err err
 		l.stray(to, line, err)
 		return nil, nil
 	}
+	return rest, l.pass(to, out, wire)
+}
+
+// pass passes on what has come of a message.
+func (l *link) pass(to Direction, out outcome, wire []byte) error {
 	if out.reply != nil {
 		l.post(to.back(), out.reply)
 	}
 	if out.forward == nil {
-		return rest, nil
+		return nil
 	}
-	err = l.write[to].write(out.forward, wire)
+	err := l.write[to].write(out.forward, wire)
 	if err != nil && to == ToServer {
 		l.unreachable(out.forward)
 	}
-	return rest, err
+	return err
 }
 
 // unreachable answers the requests in a message that the server can't be given

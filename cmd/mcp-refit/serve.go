@@ -38,7 +38,7 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 	case t.url != nil && p.Config.HTTP.Listen != "":
 		return reverseProxy(ctx, px, p, t.url, log)
 	case t.url != nil:
-		return usagef("a URL needs --listen")
+		return serveURL(ctx, px, p.Config, t.url, std)
 	}
 	return wrapChild(ctx, px, p, t, std, log)
 }

@@ -1,0 +1,428 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// A post is one message on its way to the server, with all that answers it.
+type post struct {
+	body     []byte
+	kind     rewrite.Kind
+	method   string
+	revision string        // declared in _meta, of a modern request
+	name     string        // what a modern request is for: a name, a URI, or a task's id
+	counts   bool          // the end waits for its answer
+	sink     chan<- []byte // gets the response, instead of the client; has room for one
+	again    bool          // it makes a lost session anew
+	session  string        // Mcp-Session-Id, if it is again
+	ctx      context.Context
+	cancel   context.CancelFunc
+	sent     func()        // it has left, or will not leave
+	done     chan struct{} // closed when nothing is awaited any more
+	finish   func()
+	room     room
+
+	// Guarded by the remote's lock.
+	waits      map[string][]byte // ids of the requests in it that have no response yet
+	began      bool              // its answer has begun
+	counted    bool              // it is one of the pending
+	generation int               // of the session that it was sent in
+	renewed    bool              // it was turned away, and is sent once more in a new session
+	logins     int               // how often credentials were asked for
+	linger     *time.Timer       // ends its stream; set once nothing is awaited any more
+
+	// What was tried for it already.
+	moved  bool // to where the server redirects
+	listed bool // after tools/list, with other headers
+}
+
+func (p *post) isCall() bool   { return p.kind == rewrite.KindRequest || p.kind == rewrite.KindBatch }
+func (p *post) isModern() bool { return p.revision >= revisionModern }
+
+// newPost reads what has to be known of a message to send it.
+func (r *remote) newPost(message []byte) *post {
+	p := &post{body: bytes.Clone(message), counts: true, sent: func() {}, done: make(chan struct{})}
+	p.ctx, p.cancel = context.WithCancel(r.ctx)
+	p.finish = sync.OnceFunc(func() { r.finished(p) })
+	env, err := rewrite.Scan(p.body)
+	if err != nil { // handle has let it pass, so it is one
+		return p
+	}
+	p.kind, p.method = env.Kind, env.Method
+	switch env.Kind {
+	case rewrite.KindRequest:
+		id := env.ID.Of(p.body)
+		p.waits = map[string][]byte{canonicalID(id): id}
+		p.counts = p.method != "subscriptions/listen"
+		p.mirror(env)
+	case rewrite.KindNotification:
+		p.mirror(env)
+	case rewrite.KindBatch:
+		p.waits = make(map[string][]byte)
+		for at := range rewrite.Elements(p.body, arrayAt(p.body)) {
+			element := at.Of(p.body)
+			if e, err := rewrite.Scan(element); err == nil && e.Kind == rewrite.KindRequest {
+				id := e.ID.Of(element)
+				p.waits[canonicalID(id)] = id
+			}
+		}
+	}
+	return p
+}
+
+// finished is what finish does, once.
+func (r *remote) finished(p *post) {
+	close(p.done)
+	r.mu.Lock()
+	if p.counted {
+		if r.pending--; r.pending == 0 && r.idle != nil {
+			close(r.idle)
+			r.idle = nil
+		}
+	}
+	// What the server still sends of it is read for a while, which also lets
+	// the connection be used again.
+	p.linger = time.AfterFunc(afterAnswer, p.cancel)
+	r.mu.Unlock()
+}
+
+// run sends a message and carries what answers it.
+func (r *remote) run(p *post) {
+	defer p.sent()
+	defer p.room.give()
+	err := r.exchange(p)
+	switch {
+	case err != nil:
+		r.refuse(p, err)
+	case !p.isCall():
+		p.finish()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.linger != nil { // nothing more is awaited, and nothing more comes
+		p.linger.Stop()
+		p.cancel()
+	}
+}
+
+// exchange sends a message, again if there is a reason that lets it succeed
+// then. An error is one for whoever waits for the answer.
+func (r *remote) exchange(p *post) error {
+	for {
+		if err := r.ready(p); err != nil {
+			return err
+		}
+		res, err := r.send(p)
+		if err != nil {
+			return r.unreachable(p, err)
+		}
+		again, err := r.answered(p, res)
+		res.Body.Close()
+		if !again {
+			return err
+		}
+	}
+}
+
+// send makes one POST.
+func (r *remote) send(p *post) (*http.Response, error) {
+	ctx, cancel := p.ctx, context.CancelFunc(func() {})
+	if !p.isCall() || p.method == "initialize" || p.method == "server/discover" {
+		ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { p.sent() }}
+	to, header, err := r.address(p)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	// A reader in memory can be sent again where a connection turns out to be dead.
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodPost, to.String(), bytes.NewReader(p.body))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	req.Header = header
+	res, err := r.http.Do(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	res.Body = &cancelBody{res.Body, cancel}
+	return res, nil
+}
+
+// A cancelBody ends its request when it is closed.
+type cancelBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c *cancelBody) Close() error {
+	c.cancel()
+	return c.ReadCloser.Close()
+}
+
+// answered looks at the answer to a POST. It reports whether the message is to
+// be sent once more.
+func (r *remote) answered(p *post, res *http.Response) (again bool, err error) {
+	switch status := res.StatusCode; {
+	case success(status):
+		return false, r.take(p, res)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return r.authorize(p, res)
+	case redirects(status):
+		return r.redirected(p, res)
+	}
+	text, err := io.ReadAll(io.LimitReader(plainBody(res), maxRefusal))
+	if err != nil {
+		return false, r.unreachable(p, err)
+	}
+	switch {
+	case r.isLost(p, res.StatusCode, text):
+		if p.renewed {
+			return false, errors.New("the server does not know the session that it has just made")
+		}
+		r.mu.Lock()
+		p.renewed = true
+		r.mu.Unlock()
+		err := r.renew(p.ctx, p.generation)
+		return err == nil, err
+	case p.method == "initialize" && maybeOld(res.StatusCode, text):
+		if err := r.connectOld(p.ctx); err == nil {
+			return true, nil
+		} else if p.ctx.Err() != nil {
+			return false, err
+		}
+	case p.method == "tools/call" && p.isModern() && !p.listed && errorCode(text) == codeHeaderMismatch:
+		p.listed = true
+		if r.relist(p) {
+			return true, nil
+		}
+	}
+	return false, r.refused(p, res, text)
+}
+
+// maxRefusal is how much of an answer that is an HTTP error is read, in bytes.
+const maxRefusal = 1 << 20
+
+// take carries the answer of a server that has taken the message.
+func (r *remote) take(p *post, res *http.Response) error {
+	r.begin(p, res.Header.Get(headerSession))
+	if !p.isCall() {
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRefusal)) // so that the connection can be used again
+		if p.method == "notifications/initialized" && !p.again {
+			r.initialized(p)
+		}
+		return nil
+	}
+	if res.StatusCode == http.StatusAccepted || res.StatusCode == http.StatusNoContent {
+		if r.answersElsewhere() {
+			return nil
+		}
+		return fmt.Errorf("the server answered %s, and there is no stream on which the answer could come", res.Status)
+	}
+	body, err := decode(res.Body, res.Header["Content-Encoding"])
+	if err != nil {
+		return fmt.Errorf("the server's answer can't be read: %w", err)
+	}
+	defer body.Close()
+	switch {
+	case mediaType(res.Header) == typeEvents:
+		return r.follow(p, body)
+	case isJSON(res.Header), mediaType(res.Header) == "":
+		return r.takeJSON(p, body, res.ContentLength)
+	}
+	return fmt.Errorf("the server answered with %s, which is neither JSON nor an event stream; check that the URL is the one of the MCP endpoint", inQuotes(res.Header.Get("Content-Type")))
+}
+
+// takeJSON carries an answer that is one text.
+func (r *remote) takeJSON(p *post, body io.Reader, length int64) error {
+	var taken room
+	defer taken.give()
+	data, err := r.proxy.readBody(p.ctx, body, length, &taken)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return fmt.Errorf("the server's answer is larger than the largest message allowed, %s (--max-message)", sizeText(r.proxy.maxMessage()))
+	case errors.Is(err, errFull):
+		return errors.New(textFull)
+	case err != nil:
+		return r.unreachable(p, err)
+	}
+	if text := bytes.TrimSpace(data); len(text) == 0 || string(text) == "null" {
+		if r.answersElsewhere() {
+			return nil
+		}
+		return errors.New("the server's answer is empty")
+	}
+	if err := r.deliver(data); err != nil {
+		return fmt.Errorf("the server's answer is no message (%w)", err)
+	}
+	if r.waiting(p) {
+		return errors.New("the server's answer is not the one to this request: it has another id")
+	}
+	return nil
+}
+
+// redirected follows a redirect that stays on the server's origin, for this
+// message and all that come after it. One that leads elsewhere is not followed:
+// what is sent, credentials too, is for the server that the URL names.
+func (r *remote) redirected(p *post, res *http.Response) (again bool, err error) {
+	to, err := res.Location()
+	if err != nil {
+		return false, fmt.Errorf("the server answered %s without saying where to", res.Status)
+	}
+	from := res.Request.URL
+	if canonicalOrigin(originOf(to)) != canonicalOrigin(originOf(from)) {
+		return false, fmt.Errorf("the server redirects to %s, where nothing is sent; give that URL instead if it is the right one", inQuotes(originOf(to)+to.Path))
+	}
+	if p.moved {
+		return false, errors.New("the server redirects again and again")
+	}
+	p.moved = true
+	r.mu.Lock()
+	r.url = to
+	r.mu.Unlock()
+	return true, nil
+}
+
+// settle notes what a message of the server answers. It returns the message,
+// changed where a tool may not pass; the posts of which nothing more is
+// awaited; and whether the message was one for us.
+func (r *remote) settle(data []byte, env rewrite.Envelope) (now []byte, over []*post, kept bool) {
+	switch env.Kind {
+	case rewrite.KindResult, rewrite.KindError:
+	case rewrite.KindBatch:
+		for at := range rewrite.Elements(data, arrayAt(data)) {
+			element := at.Of(data)
+			if e, err := rewrite.Scan(element); err == nil && e.Kind != rewrite.KindBatch {
+				_, o, _ := r.settle(element, e)
+				over = append(over, o...)
+			}
+		}
+		return data, over, false
+	default:
+		return data, nil, false
+	}
+	key := canonicalID(env.ID.Of(data))
+	r.mu.Lock()
+	p := r.open[key]
+	if p == nil {
+		r.mu.Unlock()
+		return data, nil, false
+	}
+	delete(r.open, key)
+	delete(p.waits, key)
+	if len(p.waits) == 0 {
+		over = append(over, p)
+	}
+	r.mu.Unlock()
+	if env.Kind == rewrite.KindResult {
+		data = r.learn(p, data, env)
+	}
+	if p.sink != nil {
+		p.sink <- bytes.Clone(data)
+		return data, over, true
+	}
+	return data, over, false
+}
+
+// learn notes what a result says that later messages have to know.
+func (r *remote) learn(p *post, data []byte, env rewrite.Envelope) []byte {
+	switch {
+	case p.method == "initialize":
+		at, _ := rewrite.Lookup(data, env.Result, "protocolVersion")
+		revision, _ := rewrite.String(data, at)
+		r.agree(p, revision)
+	case p.method == "tools/list" && p.isModern():
+		return r.tools.learn(data, env, func(tool, why string) {
+			r.log().Warn("a tool was left out of tools/list", zap.String("tool", tool), zap.String("why", why))
+		})
+	}
+	return data
+}
+
+// waiting reports whether a response is still awaited.
+func (r *remote) waiting(p *post) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(p.waits) > 0
+}
+
+// refuse answers what is still awaited of a post with an error.
+func (r *remote) refuse(p *post, why error) {
+	r.mu.Lock()
+	waits := p.waits
+	p.waits = nil
+	for key := range waits {
+		if r.open[key] == p {
+			delete(r.open, key)
+		}
+	}
+	r.mu.Unlock()
+	if !p.isCall() && r.ctx.Err() == nil {
+		r.log().Warn("a message did not reach the server", zap.String("method", p.method), zap.Error(why))
+	}
+	for _, id := range waits {
+		answer := answerOf(id, why)
+		if p.sink != nil {
+			p.sink <- answer
+			continue
+		}
+		_ = r.deliver(answer) // it is a message
+	}
+	p.finish()
+	p.cancel() // there may be a stream still
+}
+
+// cancelled deals with a client's notification that it gives a call up. It
+// reports true if that is all: in the modern era a call is cancelled by closing
+// its stream.
+func (r *remote) cancelled(p *post) bool {
+	env, err := rewrite.Scan(p.body)
+	if err != nil {
+		return false
+	}
+	at, _ := rewrite.Lookup(p.body, env.Params, "requestId")
+	key := canonicalID(at.Of(p.body))
+	r.mu.Lock()
+	call, legacy := r.open[key], r.session.revision != ""
+	if call != nil {
+		delete(r.open, key)
+		delete(call.waits, key)
+	}
+	over := call != nil && len(call.waits) == 0
+	r.mu.Unlock()
+	if call == nil {
+		return !legacy
+	}
+	if over {
+		call.finish()
+	}
+	if call.isModern() {
+		call.cancel()
+	}
+	return call.isModern()
+}
+
+// plainBody is the body of an answer, as it came where it can't be decoded.
+func plainBody(res *http.Response) io.Reader {
+	body, err := decode(res.Body, res.Header["Content-Encoding"])
+	if err != nil {
+		return strings.NewReader("")
+	}
+	return body
+}
