@@ -1,0 +1,204 @@
+package proxy_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/proxy"
+)
+
+// interop is where the peers are installed. A test that can't run one skips,
+// and fails where they are meant to be there.
+func interop(t *testing.T, needs ...string) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "testdata", "interop"))
+	for _, need := range needs {
+		if err == nil {
+			_, err = os.Stat(filepath.Join(dir, need))
+		}
+	}
+	if err != nil {
+		if os.Getenv("MCP_REFIT_INTEROP") != "" {
+			t.Fatalf("the peers are not installed: %v", err)
+		}
+		t.Skipf("the peers are not installed (testdata/interop/install): %v", err)
+	}
+	return dir
+}
+
+// startPeer starts a server and waits until it listens. It returns its origin.
+func startPeer(t *testing.T, dir string, command func(address string) []string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	args := command(address)
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = dir
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	_, port, _ := net.SplitHostPort(address)
+	cmd.Env = append(os.Environ(), "PORT="+port)
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		if t.Failed() {
+			t.Logf("%s: %s", args[0], log.Bytes())
+		}
+	})
+	for {
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			conn.Close()
+			return "http://" + address
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%v ended: %s", args, log.Bytes())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// behind serves a proxy in front of a server, and returns its URL.
+func behind(t *testing.T, server string, change ...func(*policy.Config)) string {
+	t.Helper()
+	c := policy.Default()
+	for _, f := range change {
+		f(c)
+	}
+	compiled, err := c.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(&proxy.Proxy{Upstream: upstream, CheckHost: true, Policy: func() *policy.Policy { return compiled }})
+	t.Cleanup(front.Close)
+	return front.URL + upstream.RequestURI()
+}
+
+// counts says, of each scenario, how many checks passed and failed.
+type counts map[string]string
+
+// The suite prints a line for each of several scenarios, and another for one alone.
+var (
+	summaryLine = regexp.MustCompile(`^[✓✗] ([^ :]+): (\d+) passed, (\d+) failed`)
+	aloneLine   = regexp.MustCompile(`^Passed: (\d+)/\d+, (\d+) failed`)
+)
+
+// conformance runs the official suite and returns what it found.
+func conformance(t *testing.T, dir string, args ...string) counts {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "conformance"), args...)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput() // it exits with 1 if a check failed
+	found := make(counts)
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		text := strings.TrimSpace(lines.Text())
+		if m := summaryLine.FindStringSubmatch(text); m != nil {
+			found[m[1]] = m[2] + " passed, " + m[3] + " failed"
+		}
+		if m := aloneLine.FindStringSubmatch(text); m != nil {
+			found[args[len(args)-1]] = m[1] + " passed, " + m[2] + " failed"
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("conformance %v: %v\n%s", args, err, out)
+	}
+	return found
+}
+
+// differences are the scenarios whose counts differ, each run again a few
+// times before it counts: some depend on the clock.
+func differences(t *testing.T, dir string, direct, proxied counts, again func(url string) []string, urls [2]string) []string {
+	t.Helper()
+	var differ []string
+	for _, name := range slices.Sorted(maps.Keys(direct)) {
+		a, b := direct[name], proxied[name]
+		for range 2 {
+			if a == b {
+				break
+			}
+			a = conformance(t, dir, append(again(urls[0]), "--scenario", name)...)[name]
+			b = conformance(t, dir, append(again(urls[1]), "--scenario", name)...)[name]
+		}
+		if a != b {
+			differ = append(differ, fmt.Sprintf("%s: %s directly, %s through the proxy", name, a, b))
+		}
+	}
+	return differ
+}
+
+func TestConformanceServer(t *testing.T) {
+	dir := interop(t, "node_modules/@modelcontextprotocol/conformance", "bin/everything-server")
+	for _, c := range []struct {
+		name      string
+		stateless string
+		flags     []string
+		scenarios int // at least
+	}{
+		{"stateful", "false", nil, 31},
+		{"stateless", "true", []string{"--requirements", "2026-07-28"}, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := startPeer(t, dir, func(address string) []string {
+				return []string{filepath.Join(dir, "bin", "everything-server"), "-http", address, "-stateless=" + c.stateless}
+			}) + "/mcp"
+			front := behind(t, server, func(c *policy.Config) { c.Enums = policy.EnumsNever })
+			run := func(url string) []string { return []string{"server", "--url", url} }
+			direct := conformance(t, dir, append(run(server), c.flags...)...)
+			proxied := conformance(t, dir, append(run(front), c.flags...)...)
+			if len(direct) < c.scenarios || len(proxied) != len(direct) {
+				t.Errorf("%d scenarios directly, %d through the proxy", len(direct), len(proxied))
+			}
+			for _, d := range differences(t, dir, direct, proxied, run, [2]string{server, front}) {
+				t.Error(d)
+			}
+			if c.stateless == "true" {
+				return
+			}
+			// With the enum rules on, the check that asks for the legacy shape
+			// by its name finds the current one, and no other check differs.
+			const enums = "elicitation-sep1330-enums"
+			refitted := conformance(t, dir, append(run(behind(t, server)), "--scenario", enums)...)
+			if direct[enums] != "6 passed, 0 failed" || refitted[enums] != "5 passed, 1 failed" {
+				t.Errorf("%s: %s directly, %s with the enum rules", enums, direct[enums], refitted[enums])
+			}
+		})
+	}
+}
