@@ -5,6 +5,11 @@ import (
 	"strings"
 )
 
+// Suggest is a half sentence that names the candidate nearest to what was
+// written, as the errors of this package end: `; did you mean "strip"?`. It is
+// empty if none is near.
+func Suggest(written string, candidates []string) string { return suggest(written, candidates) }
+
 // suggest is a half sentence that names the candidate nearest to what was
 // written, "" if none is near.
 func suggest(written string, candidates []string) string {

@@ -83,12 +83,23 @@ func rootCommand(io stdio) *cobra.Command {
 	root.SetIn(io.in)
 	root.SetOut(io.out)
 	root.SetErr(io.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveDefault)
 	root.Flags().StringVar(&file, "config", "", "the policy `file`; flags override it")
 	policyFlags(root.Flags())
 	root.AddCommand(demoCommand(io), versionCommand(io))
 	return root
+}
+
+// flagError says of a flag that there is none which one may be meant.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return usageError{err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return usagef("%w%s", err, policy.Suggest("--"+unknown.GetSpecifiedName(), names))
 }
 
 // policyFlags adds a flag for each setting that the policy has one for.

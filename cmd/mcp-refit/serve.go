@@ -49,7 +49,14 @@ const endedWait = 250 * time.Millisecond
 // wrapChild starts the server as a child and carries the messages between it
 // and our own stdio. The exit code is the child's.
 func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
+	// A client that is gone is an error of Write and not our end: the server
+	// is to be ended in order.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
+
 	grace := p.Config.Limits.Grace.Std()
+	px.EndWait = 2*grace + time.Second // the child's grace, and the time to SIGKILL
 	child := &proxy.Child{
 		Command: t.command, Stderr: std.err, Grace: grace, KillAfter: grace, Watchdog: self(argWatchdog),
 		Warn: func(err error) { log.Warn(err.Error()) },
