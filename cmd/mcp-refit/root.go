@@ -87,7 +87,9 @@ func rootCommand(io stdio) *cobra.Command {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveDefault)
 	root.Flags().StringVar(&file, "config", "", "the policy `file`; flags override it")
 	policyFlags(root.Flags())
+	wrappedEntryFlag(root.Flags())
 	root.AddCommand(demoCommand(io), versionCommand(io))
+	root.AddCommand(wrapCommand(io), unwrapCommand(io))
 	return root
 }
 
