@@ -141,7 +141,8 @@ func (s *SealedForm) form(dialect uint8) *form {
 
 // unsealed deals with the answer to something that is no question of ours: a
 // sampling or roots result passes, and so does a decline; an accept with
-// content has no schema that it could be checked against.
+// content has no schema that it could be checked against. Beside answers that
+// have one it is left out, since the server asked for no such thing.
 func (r *round) unsealed(at rewrite.Member, path string) {
 	m := r.m
 	if !accepts(m.raw, at.Value) {
@@ -151,6 +152,11 @@ func (r *round) unsealed(at rewrite.Member, path string) {
 	if m.policy.Config.Answers.UnsealedAccept == policy.AcceptPass {
 		m.decide(Decision{Path: path, Rule: "state", Verdict: VerdictPassed, Reason: "an answer without a state that we sealed"})
 		r.keep(at.Key, at.Value.Of(m.raw))
+		return
+	}
+	if r.sealed != nil {
+		m.decide(Decision{Path: path, Rule: "state", Verdict: VerdictStripped, Reason: "an answer to a question that was not asked"})
+		m.edits.Remove(at.At)
 		return
 	}
 	m.decide(Decision{Path: path, Rule: "state", Verdict: VerdictRefused, Reason: "an answer without a state that we sealed"})

@@ -39,6 +39,8 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 		return reverseProxy(ctx, px, p, t.url, log)
 	case t.url != nil:
 		return serveURL(ctx, px, p.Config, t.url, std)
+	case p.Config.HTTP.Listen != "":
+		return serveChildren(ctx, px, p, t, std, log)
 	}
 	return wrapChild(ctx, px, p, t, std, log)
 }
@@ -55,12 +57,8 @@ func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
 
-	grace := p.Config.Limits.Grace.Std()
-	px.EndWait = 2*grace + time.Second // the child's grace, and the time to SIGKILL
-	child := &proxy.Child{
-		Command: t.command, Stderr: std.err, Grace: grace, KillAfter: grace, Watchdog: self(argWatchdog),
-		Warn: func(err error) { log.Warn(err.Error()) },
-	}
+	px.EndWait = 2*p.Config.Limits.Grace.Std() + time.Second // the child's grace, and the time to SIGKILL
+	child := newChild(p, t, std, log)
 	if err := child.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -90,6 +88,15 @@ func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target
 		return exitCode(status.Code)
 	}
 	return nil
+}
+
+// newChild is the server as a child, to be started.
+func newChild(p *policy.Policy, t *target, std stdio, log *zap.Logger) *proxy.Child {
+	grace := p.Config.Limits.Grace.Std()
+	return &proxy.Child{
+		Command: t.command, Stderr: std.err, Grace: grace, KillAfter: grace, Watchdog: self(argWatchdog),
+		Warn: func(err error) { log.Warn(err.Error()) },
+	}
 }
 
 // childInput is a child's stdin. Its end is the beginning of the child's.

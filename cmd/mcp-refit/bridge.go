@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"net/url"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/proxy"
+)
+
+// serveChildren serves over HTTP a server that speaks stdio.
+func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
+	c := p.Config
+	children := &proxy.ChildTransport{
+		Start: func() (*proxy.Child, error) {
+			child := newChild(p, t, std, log)
+			return child, child.Start(context.WithoutCancel(ctx))
+		},
+		Path:       c.HTTP.Path,
+		Children:   int(c.Limits.Children),
+		Idle:       c.Limits.SessionIdle.Std(),
+		Replay:     int(c.Limits.ReplayEvents),
+		MaxMessage: int64(c.Limits.MaxMessage),
+		Log:        log,
+		OnStray:    px.OnStray,
+	}
+	defer children.Close()
+	px.Transport = children
+	px.Upstream = &url.URL{Scheme: "stdio", Host: "child", Path: c.HTTP.Path}
+	l, err := listen(ctx, px, c, log)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("path", c.HTTP.Path), zap.Strings("command", t.command))
+	return serveHTTP(ctx, l, px, px.Drain, c, log)
+}

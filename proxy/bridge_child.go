@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/rewrite"
+)
+
+// Defaults of a ChildTransport.
+const (
+	DefaultChildPath    = "/mcp"
+	DefaultChildren     = 64
+	DefaultReplayEvents = 1024
+	DefaultFullText     = "mcp-refit: too many sessions are open (limits.children); try again later"
+)
+
+// A ChildTransport is an http.RoundTripper that answers in the place of an MCP
+// server at a URL: it is the server side of Streamable HTTP, in both eras, in
+// front of servers that speak stdio. As the Transport of a Proxy it makes the
+// bridge from an HTTP client to a child. It carries raw messages and changes
+// nothing in them but, where two clients share a child, ids and tokens.
+//
+// Before 2026-07-28 each session has a child of its own, from its initialize to
+// its DELETE, its idle time or the child's end. Requests of 2026-07-28, which
+// are stateless, share one child; it is started with the first of them, and
+// again if it dies.
+type ChildTransport struct {
+	// Start starts a child. Its error is told to the client that waits.
+	Start func() (*Child, error)
+
+	// Path is the MCP endpoint. Empty is DefaultChildPath.
+	Path string
+
+	// Children is how many children may run at once. 0 is DefaultChildren;
+	// negative is any number.
+	Children int
+	// FullText is what the client is told that wants one more. Empty is DefaultFullText.
+	FullText string
+	// Idle is how long a session may be silent, with no request under way. 0
+	// and less is for ever.
+	Idle time.Duration
+	// Lifetime is how long a session may last. 0 and less is for ever.
+	Lifetime time.Duration
+	// Replay is how many events of a stream are kept for a client that comes
+	// back, and for one that is slow. 0 is DefaultReplayEvents; negative keeps
+	// none for clients that come back.
+	Replay int
+	// MaxMessage is the largest message in bytes; 0 and less is any.
+	MaxMessage int64
+
+	// Log is told of what goes wrong. nil: nobody.
+	Log *zap.Logger
+	// OnStray is given each line of a child's output that is no message.
+	OnStray func(line []byte)
+	// OnChildren is told how many children run, whenever that changes.
+	OnChildren func(running int)
+
+	mu       sync.Mutex
+	sessions map[string]*childSession
+	shared   *sharedChild
+	running  int
+	closed   bool
+	children sync.WaitGroup
+
+	starting   sync.Mutex // held while the shared child is started; guards what follows
+	startAgain time.Time
+	delay      time.Duration
+}
+
+// RoundTrip answers one request. It never fails: what goes wrong is said in
+// the answer.
+func (t *ChildTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	path := t.Path
+	if path == "" {
+		path = DefaultChildPath
+	}
+	if r.URL.Path != path {
+		return respond(r, http.StatusNotFound, nil), nil
+	}
+	switch r.Method {
+	case http.MethodPost:
+		return t.post(r), nil
+	case http.MethodGet:
+		return t.get(r), nil
+	case http.MethodDelete:
+		return t.delete(r), nil
+	}
+	res := respond(r, http.StatusMethodNotAllowed, nil)
+	res.Header.Set("Allow", "GET, POST, DELETE")
+	return res, nil
+}
+
+// post takes a message from the client.
+func (t *ChildTransport) post(r *http.Request) *http.Response {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return refuseHTTP(r, http.StatusBadRequest, nil, codeInvalidRequest, "mcp-refit: the body could not be read")
+	}
+	env, err := rewrite.Scan(body)
+	switch {
+	case errors.Is(err, rewrite.ErrNotMessage):
+		return refuseHTTP(r, http.StatusBadRequest, nil, codeInvalidRequest, textNotMessage)
+	case err != nil:
+		return refuseHTTP(r, http.StatusBadRequest, nil, codeParse, textParse)
+	}
+	if isModern(r, body, env) {
+		return t.postShared(r, body, env)
+	}
+	id := r.Header.Get(headerSession)
+	switch {
+	case env.Kind == rewrite.KindRequest && env.Method == "initialize":
+		return t.open(r, body, env)
+	case id == "":
+		return refuseHTTP(r, http.StatusBadRequest, env.ID.Of(body), codeInvalidRequest, "mcp-refit: no "+headerSession+"; begin with initialize")
+	}
+	s := t.session(id)
+	if s == nil {
+		return refuseHTTP(r, http.StatusNotFound, env.ID.Of(body), codeInvalidRequest, textNoSession)
+	}
+	return s.post(r, body, env)
+}
+
+const textNoSession = "mcp-refit: there is no such session (any more); begin again with initialize"
+
+// isModern reports whether a request is of 2026-07-28 or later, by its header
+// or by what its body declares.
+func isModern(r *http.Request, body []byte, env rewrite.Envelope) bool {
+	return r.Header.Get(headerVersion) >= revisionModern || declared(body, env) >= revisionModern
+}
+
+// declared is the revision that a request's _meta declares, empty if none.
+func declared(body []byte, env rewrite.Envelope) string {
+	if env.Seen&(rewrite.KeyProtocolVersion|rewrite.KeyOdd) == 0 {
+		return ""
+	}
+	at, _ := rewrite.Lookup(body, env.Params, "_meta", metaProtocolVersion)
+	v, _ := rewrite.String(body, at)
+	return v
+}
+
+func (t *ChildTransport) get(r *http.Request) *http.Response {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		res := respond(r, http.StatusMethodNotAllowed, nil)
+		res.Header.Set("Allow", "POST")
+		return res
+	}
+	s := t.session(id)
+	if s == nil {
+		return respond(r, http.StatusNotFound, nil)
+	}
+	return s.get(r)
+}
+
+func (t *ChildTransport) delete(r *http.Request) *http.Response {
+	s := t.session(r.Header.Get(headerSession))
+	if s == nil {
+		return respond(r, http.StatusNotFound, nil)
+	}
+	s.close("the client has ended the session")
+	return respond(r, http.StatusNoContent, nil)
+}
+
+func (t *ChildTransport) session(id string) *childSession {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessions[id]
+}
+
+// Close ends all children, and waits for them.
+func (t *ChildTransport) Close() {
+	t.mu.Lock()
+	t.closed = true
+	sessions := make([]*childSession, 0, len(t.sessions))
+	for _, s := range t.sessions {
+		sessions = append(sessions, s)
+	}
+	shared := t.shared
+	t.mu.Unlock()
+	for _, s := range sessions {
+		s.close("the proxy is being stopped")
+	}
+	if shared != nil {
+		shared.close()
+	}
+	t.children.Wait()
+}
+
+func (t *ChildTransport) log() *zap.Logger {
+	if t.Log == nil {
+		return nopLog
+	}
+	return t.Log
+}
+
+func (t *ChildTransport) replay() int {
+	switch {
+	case t.Replay == 0:
+		return DefaultReplayEvents
+	case t.Replay < 0:
+		return 0
+	}
+	return t.Replay
+}
+
+// respond makes a response. A nil body is none.
+func respond(r *http.Request, status int, body []byte) *http.Response {
+	res := &http.Response{
+		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: http.NoBody, Request: r,
+	}
+	if body != nil {
+		res.Header["Content-Type"] = jsonType
+		res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	return res
+}
+
+// refuseHTTP answers with a JSON-RPC error.
+func refuseHTTP(r *http.Request, status int, id []byte, code int, text string) *http.Response {
+	return respond(r, status, errorMessage(id, code, text))
+}
+
+// answerEvents answers with an event stream.
+func answerEvents(r *http.Request, body io.ReadCloser) *http.Response {
+	res := respond(r, http.StatusOK, nil)
+	res.Header["Content-Type"] = []string{typeEvents}
+	res.Header["Cache-Control"] = []string{"no-cache, no-transform"}
+	res.Header["X-Accel-Buffering"] = []string{"no"}
+	res.Body, res.ContentLength = body, -1
+	return res
+}
+
+// await is the answer to a POST whose calls are answered on stream: JSON if
+// the first thing that comes is the one answer, and an event stream else.
+func await(ctx context.Context, r *http.Request, s *eventStream, left func()) *http.Response {
+	if err := s.wait(ctx, 0); err != nil {
+		left()
+		return refuseHTTP(r, http.StatusBadGateway, nil, codeInternal, "mcp-refit: the client is gone")
+	}
+	if only, ok := s.only(); ok {
+		left()
+		return respond(r, http.StatusOK, only)
+	}
+	if !acceptsEvents(r.Header) && !acceptsAnything(r.Header) {
+		if all, err := s.all(ctx); err == nil {
+			left()
+			return respond(r, http.StatusOK, all)
+		}
+	}
+	return answerEvents(r, s.body(ctx, 0, left))
+}
+
+// acceptsAnything reports whether a request does not say what it accepts.
+func acceptsAnything(h http.Header) bool {
+	accept := h.Get("Accept")
+	return accept == "" || strings.Contains(accept, "*/*")
+}
