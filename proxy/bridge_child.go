@@ -260,7 +260,7 @@ func await(ctx context.Context, r *http.Request, s *eventStream, left func()) *h
 			return respond(r, http.StatusOK, all)
 		}
 	}
-	return answerEvents(r, s.body(ctx, 0, left))
+	return answerEvents(r, s.body(ctx, fromStart, left))
 }
 
 // acceptsAnything reports whether a request does not say what it accepts.

@@ -156,16 +156,21 @@ func (s *eventStream) detach(reader int) {
 	}
 }
 
+// fromStart reads a stream from its very beginning, see body.
+const fromStart = -1
+
 // body reads the stream as text/event-stream, from event n on. left is called
 // once, when the reader is done with it.
 func (s *eventStream) body(ctx context.Context, n int, left func()) io.ReadCloser {
+	prime := s.prime && n == fromStart
+	n = max(n, 0)
 	reader, ok := s.attach(n)
 	b := &eventBody{s: s, n: n, left: left, reader: reader}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	if !ok {
 		b.err = errBehind
 	}
-	if s.prime && n == 0 {
+	if prime {
 		b.out = append(b.out, "id: "+s.eventID(-1)+"\ndata:\n\n"...)
 	}
 	return b
