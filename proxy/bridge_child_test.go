@@ -221,8 +221,8 @@ func TestBridgeLimits(t *testing.T) {
 	}
 }
 
-// modern is a request of 2026-07-28, with its headers.
-func modern(id, method, params string) (string, headers) {
+// modernCall is a request of 2026-07-28, with its headers.
+func modernCall(id, method, params string) (string, headers) {
 	body := `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + params + `"_meta":{"progressToken":"tok","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	h := headers{headerVersion: "2026-07-28", headerMethod: method}
 	if _, name, ok := strings.Cut(params, `"name":"`); ok {
@@ -238,14 +238,14 @@ func TestBridgeShared(t *testing.T) {
 	for i := range 20 {
 		clients.Go(func() {
 			tool := fmt.Sprintf("tool%d", i)
-			body, h := modern(`"same"`, "tools/call", `"name":"`+tool+`",`)
+			body, h := modernCall(`"same"`, "tools/call", `"name":"`+tool+`",`)
 			if status, got := b.post(t, body, h); status != 200 || got != `{"jsonrpc":"2.0","id":"same","result":{"name":"`+tool+`","big":1915883588174806058}}` {
 				t.Errorf("%s: %d %s", tool, status, got)
 			}
 		})
 	}
 	clients.Wait()
-	body, h := modern("1", "tools/call", `"name":"progress",`)
+	body, h := modernCall("1", "tools/call", `"name":"progress",`)
 	if _, got := b.post(t, body, h); got != "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":\"tok\",\"progress\":1}}\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n" {
 		t.Errorf("progress: %q", got)
 	}
@@ -257,14 +257,14 @@ func TestBridgeShared(t *testing.T) {
 // Closing the stream cancels the request, by the number that the child knows.
 func TestBridgeCancel(t *testing.T) {
 	b := startBridge(t)
-	body, h := modern("5", "subscriptions/listen", `"notifications":{},`)
+	body, h := modernCall("5", "subscriptions/listen", `"notifications":{},`)
 	res := b.do(t, http.MethodPost, "/mcp", body, h)
 	if got := events(res).next(t); !strings.Contains(got, `"io.modelcontextprotocol/subscriptionId":5`) {
 		t.Errorf("acknowledged: %q", got)
 	}
 	res.Body.Close()
 	for range 200 {
-		body, h := modern("6", "tools/call", `"name":"cancelled",`)
+		body, h := modernCall("6", "tools/call", `"name":"cancelled",`)
 		if _, got := b.post(t, body, h); strings.Contains(got, `"cancelled":"1 "`) {
 			return
 		}
@@ -275,7 +275,7 @@ func TestBridgeCancel(t *testing.T) {
 // A child that dies has its calls answered, and the next request starts another.
 func TestBridgeRestart(t *testing.T) {
 	b := startBridge(t)
-	body, h := modern("1", "tools/call", `"name":"die",`)
+	body, h := modernCall("1", "tools/call", `"name":"die",`)
 	if status, got := b.post(t, body, h); status != 200 || !strings.Contains(got, `"id":1,"error"`) || !strings.Contains(got, "exited with code 3") {
 		t.Errorf("the call: %d %s", status, got)
 	}
@@ -283,7 +283,7 @@ func TestBridgeRestart(t *testing.T) {
 		<-b.counts
 	}
 	deadline := time.Now().Add(10 * time.Second)
-	body, h = modern("2", "tools/call", `"name":"echo",`)
+	body, h = modernCall("2", "tools/call", `"name":"echo",`)
 	for {
 		status, got := b.post(t, body, h)
 		if status == 200 && strings.Contains(got, `"id":2,"result"`) {
@@ -297,7 +297,7 @@ func TestBridgeRestart(t *testing.T) {
 
 func TestBridgeHeaders(t *testing.T) {
 	b := startBridge(t)
-	list, h := modern("0", "tools/list", "")
+	list, h := modernCall("0", "tools/list", "")
 	if status, body := b.post(t, list, h); status != 200 {
 		t.Fatalf("tools/list: %d %s", status, body)
 	}
@@ -316,7 +316,7 @@ func TestBridgeHeaders(t *testing.T) {
 		{"no parameter", nil, `Mcp-Param-Region is \"\"`},
 	}
 	for _, tt := range tests {
-		body, h := modern("1", "tools/call", `"name":"mirror","arguments":{"region":"eu"},`)
+		body, h := modernCall("1", "tools/call", `"name":"mirror","arguments":{"region":"eu"},`)
 		for k, v := range tt.change {
 			h[k] = v
 		}
