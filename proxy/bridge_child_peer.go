@@ -53,7 +53,7 @@ func (t *ChildTransport) startPeer() (*childPeer, error) {
 		t.ended()
 		return nil, err
 	}
-	return &childPeer{t: t, child: child, w: &frameWriter{w: child.Stdin()}}, nil
+	return &childPeer{t: t, child: child, w: newFrameWriter(child.Stdin())}, nil
 }
 
 // told tells the hook how many children run. The caller holds the lock.
@@ -128,6 +128,10 @@ func (p *childPeer) line(line []byte, deliver func([]byte, rewrite.Envelope)) {
 	}
 	deliver(line, env)
 }
+
+// post writes a message of our own to the child, without waiting for it. A
+// child that is gone needs none.
+func (p *childPeer) post(message []byte) { p.w.post(message) }
 
 // send writes a message to the child, in one line whatever it came in.
 func (p *childPeer) send(message []byte) error {

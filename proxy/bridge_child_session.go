@@ -328,7 +328,7 @@ func (s *childSession) lost(f *frame) {
 		defer s.mu.Unlock()
 		s.answer(errorMessage(id, codeInvalidRequest, text), id)
 	case rewrite.KindRequest:
-		_ = s.peer.send(errorMessage(id, codeInvalidRequest, text)) // a child that is gone needs no answer
+		s.peer.post(errorMessage(id, codeInvalidRequest, text))
 	}
 }
 

@@ -175,7 +175,7 @@ func (c *sharedChild) take(number int) *sharedCall {
 // leave cancels a call if its client is gone before it was answered.
 func (c *sharedChild) leave(number int) {
 	if one := c.take(number); one != nil {
-		_ = c.peer.send([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + strconv.Itoa(number) + `,"reason":"the client closed the stream"}}`))
+		c.peer.post([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + strconv.Itoa(number) + `,"reason":"the client closed the stream"}}`))
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *sharedChild) deliver(raw []byte, env rewrite.Envelope) {
 		c.notify(raw, env)
 	case rewrite.KindRequest:
 		// There is no client that a request could go to.
-		_ = c.peer.send(errorMessage(env.ID.Of(raw), codeMethodNotFound, "mcp-refit: in 2026-07-28 a server asks through inputRequests"))
+		c.peer.post(errorMessage(env.ID.Of(raw), codeMethodNotFound, "mcp-refit: in 2026-07-28 a server asks through inputRequests"))
 	}
 }
 
