@@ -123,8 +123,13 @@ type settingFlag struct {
 	values []string
 }
 
-func (s *settingFlag) String() string     { return strings.Join(s.values, ",") }
-func (s *settingFlag) Type() string       { return s.field.Type }
+func (s *settingFlag) String() string { return strings.Join(s.values, ",") }
+func (s *settingFlag) Type() string {
+	if s.field.Bool {
+		return "bool" // which pflag prints as nothing
+	}
+	return s.field.Type
+}
 func (s *settingFlag) Set(v string) error { s.values = append(s.values, v); return nil }
 
 // A target is the server: a command to start, or a URL.
