@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/mcp-refit/mcp-refit/login"
+	"github.com/mcp-refit/mcp-refit/cmd/mcp-refit/internal/login"
 	"github.com/mcp-refit/mcp-refit/policy"
 	"github.com/mcp-refit/mcp-refit/proxy"
 )
