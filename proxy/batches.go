@@ -21,7 +21,7 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		if err != nil || env.Kind == rewrite.KindBatch {
 			return outcome{}, rewrite.ErrNotMessage
 		}
-		elements = append(elements, element{at, text, env})
+		elements = append(elements, element{at: at, raw: text, env: env})
 	}
 	if len(elements) == 0 {
 		if to == ToServer {
@@ -32,8 +32,9 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 	var edits rewrite.Edits
 	var answered []*call
 	whole := true
-	for _, e := range elements {
+	for i, e := range elements {
 		out := s.one(to, e.raw, e.env, p)
+		elements[i].reply = out.reply
 		answered = append(answered, out.answered...)
 		switch {
 		case out.forward == nil || out.reply != nil:
@@ -51,22 +52,25 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 }
 
 type element struct {
-	at  rewrite.Span
-	raw []byte
-	env rewrite.Envelope
+	at    rewrite.Span
+	raw   []byte
+	env   rewrite.Envelope
+	reply []byte // what it is answered by us, nil if it may pass
 }
 
 func (s *session) refuseBatch(to Direction, elements []element) outcome {
 	var forward, reply [][]byte
 	for _, e := range elements {
 		id := e.env.ID.Of(e.raw)
-		switch e.env.Kind {
-		case rewrite.KindRequest:
+		switch {
+		case e.reply != nil:
+			reply = append(reply, e.reply)
+		case e.env.Kind == rewrite.KindRequest:
 			s.mu.Lock()
 			s.calls.remove(callKey{to, canonicalID(id)})
 			s.mu.Unlock()
 			reply = append(reply, errorMessage(id, codeInvalidRequest, textBatch))
-		case rewrite.KindResult, rewrite.KindError:
+		case e.env.Kind == rewrite.KindResult, e.env.Kind == rewrite.KindError:
 			forward = append(forward, errorMessage(id, codeInvalidRequest, textBatch))
 		}
 	}
