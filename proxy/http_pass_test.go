@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // Everything else passes: methods, paths, queries, statuses and headers.
@@ -199,5 +202,30 @@ func TestHTTPNoAnswer(t *testing.T) {
 	none.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(callTool)))
 	if w.Code != http.StatusInternalServerError {
 		t.Errorf("without an upstream: %d", w.Code)
+	}
+}
+
+// A server whose OAuth metadata speaks of another URL is warned about, and
+// passed on as it is.
+func TestHTTPOAuth(t *testing.T) {
+	const metadata = `{ "resource": "https://upstream.example/mcp", "authorization_servers": ["https://as.example"] }`
+	core, logs := observer.New(zap.WarnLevel)
+	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+			answerJSON(w, metadata)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="m", resource_metadata="https://upstream.example/.well-known/oauth-protected-resource/mcp"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}, func(p *Proxy) { p.Log = zap.New(core) })
+	if got := readAll(t, f.do(t, http.MethodGet, "/.well-known/oauth-protected-resource/mcp", "", nil)); got != metadata {
+		t.Errorf("%s", got)
+	}
+	res := f.do(t, http.MethodPost, "/mcp", callTool, nil)
+	if res.StatusCode != http.StatusUnauthorized || !strings.Contains(res.Header.Get("WWW-Authenticate"), `resource_metadata="https://upstream.example/`) {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	if logs.Len() != 1 || !strings.Contains(logs.All()[0].Message, "OAuth metadata names another host") {
+		t.Errorf("%d warnings: %v", logs.Len(), logs.All())
 	}
 }

@@ -27,6 +27,9 @@ func (x *exchange) modify(res *http.Response) error {
 	if !success(res.StatusCode) {
 		x.session.reopen(x.answered)
 	}
+	if err := x.checkOAuth(res); err != nil {
+		return err
+	}
 	switch {
 	case res.Body == http.NoBody && x.reply == nil, x.r.Method == http.MethodHead:
 		return nil

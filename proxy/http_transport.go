@@ -64,6 +64,7 @@ type httpSide struct {
 	once      sync.Once
 	transport *http.Transport
 	errors    *log.Logger
+	oauth     sync.Once // a warning
 }
 
 func (p *Proxy) http() *httpSide {
