@@ -45,6 +45,7 @@ func (m *message) report(path string, v verdict, before []byte) {
 		m.decide(Decision{Path: path + ".content", Rule: "answer", Verdict: VerdictUnchecked, Reason: u})
 	}
 	if len(v.Problems) == 0 {
+		m.answered(VerdictKept)
 		return
 	}
 	verdict := VerdictRefused
@@ -54,8 +55,15 @@ func (m *message) report(path string, v verdict, before []byte) {
 	case policy.Retry:
 		verdict = VerdictAsked
 	}
+	m.answered(verdict)
 	// The sentences quote the answer, so the audit gets the fields and rules alone.
 	m.decide(Decision{Path: path, Rule: "answer", Verdict: verdict, Reason: failing(v.Problems), Before: before})
+}
+
+func (m *message) answered(verdict string) {
+	if h := m.session.proxy.OnAnswer; h != nil {
+		h(verdict)
+	}
 }
 
 // failing names the failing fields and rules, without what the user wrote.

@@ -29,6 +29,8 @@ type call struct {
 	// Of a request of our own: who waits for the response. It has room for one.
 	waiter chan<- []byte
 
+	watched *Call // what is told of it once it is over; nil if nobody wants to know
+
 	// Of a request to the client:
 	form *form // of an elicitation: what the answer is checked against
 }

@@ -98,6 +98,7 @@ func (m *message) refitForm() {
 	m.surplus(questions.Surplus)
 	q := questions.List[0]
 	one := m.newCall()
+	m.watch(one)
 	switch q.ModeOf(m.raw) {
 	case rewrite.ModeForm:
 		one.form = m.refit(q)

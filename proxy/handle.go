@@ -80,6 +80,7 @@ func (m *message) finish() outcome {
 	if m.to == ToServer && m.call != nil {
 		out.answered = []*call{m.call}
 	}
+	m.overWith(out)
 	if h := m.session.proxy.OnMessage; h != nil {
 		h(m.summary(out))
 	}

@@ -34,7 +34,15 @@ const maxOrphans = 64
 func (p *Proxy) newSession() *httpSession {
 	s := &httpSession{session: session{proxy: p, origin: originOf(p.Upstream)}}
 	s.send, s.ask = s.sendTo, s.askServer
+	s.requestHeader = s.clientHeader
 	return s
+}
+
+// clientHeader is a header of the client's last request.
+func (s *httpSession) clientHeader(name string) string {
+	s.http.Lock()
+	defer s.http.Unlock()
+	return s.header.Get(name)
 }
 
 // enter begins a request.
@@ -203,6 +211,7 @@ func (t *httpSessions) add(s *httpSession, key string) {
 	s.key = key
 	s.id = logID(key)
 	t.byKey[key] = s
+	s.proxy.session(s.id, true)
 	if t.sweeper == nil {
 		if idle := s.proxy.limits().SessionIdle.Std(); idle > 0 {
 			t.sweeper = time.AfterFunc(idle, func() { t.sweep(s.proxy) })
@@ -223,6 +232,7 @@ func (t *httpSessions) remove(s *httpSession) {
 	}
 	delete(t.byKey, s.key)
 	s.session.end()
+	s.proxy.session(s.id, false)
 	if s.key[0] == 'a' {
 		t.endpoints--
 	}

@@ -40,6 +40,23 @@ type Proxy struct {
 	// OnMessage is told of every message that was handled. nil: nobody.
 	OnMessage func(Message)
 
+	// OnCall is told of every request when it is over. nil: nobody, and then
+	// requests are not timed.
+	OnCall func(Call)
+
+	// OnAnswer is told what the check of each ElicitResult came to: kept,
+	// refused, asked again or passed (a Verdict constant). nil: nobody.
+	OnAnswer func(verdict string)
+
+	// OnSession is told when a session begins and when it is over. A request
+	// over HTTP that belongs to no session is none. nil: nobody.
+	OnSession func(session string, open bool)
+
+	// OnServer is told the name that a server gives itself in the result of
+	// initialize, before that result is judged: Policy may answer differently
+	// from then on. A server can take any name. nil: nobody.
+	OnServer func(name string)
+
 	// OnStray is given each line on a stdio server's output that is no
 	// JSON-RPC message, without its end. It must not keep it. nil: nobody.
 	OnStray func(line []byte)
@@ -98,6 +115,13 @@ func (p *Proxy) policy() *policy.Policy {
 		return nil
 	}
 	return p.Policy()
+}
+
+// session tells that a session begins or is over.
+func (p *Proxy) session(id string, open bool) {
+	if p.OnSession != nil {
+		p.OnSession(id, open)
+	}
 }
 
 func (p *Proxy) logger() *zap.Logger {

@@ -32,6 +32,10 @@ type session struct {
 	// nil where the transport can't.
 	ask func(method string, params []byte) ([]byte, error)
 
+	// requestHeader is a header of the client's request that is being handled.
+	// It is nil where there are no headers.
+	requestHeader func(name string) string
+
 	// waiting is called before a message waits for icons, so that what was
 	// handled before it is not held up in a buffer. It may be nil.
 	waiting func(to Direction)
@@ -102,6 +106,7 @@ func (m *message) track() {
 			return // remembered with its form, once that is known
 		}
 		one := m.newCall()
+		m.watch(one)
 		m.own = one
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -139,6 +144,7 @@ func (m *message) trackCancelled() {
 	s.mu.Lock()
 	one := s.calls.remove(callKey{m.to, canonicalID(id.Of(m.raw))})
 	s.mu.Unlock()
+	s.over(one, CallCancelled, 0)
 	if one != nil && one.method == "subscriptions/listen" {
 		s.proxy.subs.unsubscribe(s, one.id)
 	}
@@ -217,21 +223,29 @@ func (m *message) learnServer() {
 	name, _ := rewrite.String(m.raw, at)
 	s := m.session
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.server, s.changed = name, changed
+	s.mu.Unlock()
+	if h := s.proxy.OnServer; h != nil {
+		h(name)
+		m.policy = s.proxy.policy()
+	}
 }
 
 // failCalls forgets all requests that wait for the given side, and tells each
 // sender why there will be no answer.
 func (s *session) failCalls(waitFor Direction, text string) [][]byte {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out [][]byte
-	for key, one := range s.calls.open {
+	var lost []*call
+	for key := range s.calls.open {
 		if key.to == waitFor {
-			s.calls.remove(key)
-			out = append(out, errorMessage(one.id, codeInternal, text))
+			lost = append(lost, s.calls.remove(key))
 		}
+	}
+	s.mu.Unlock()
+	out := make([][]byte, len(lost))
+	for i, one := range lost {
+		s.over(one, CallLost, 0)
+		out[i] = errorMessage(one.id, codeInternal, text)
 	}
 	return out
 }

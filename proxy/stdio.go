@@ -118,7 +118,14 @@ func (p *Proxy) newLink() *link {
 	l.send = l.post
 	l.ask = l.request
 	l.waiting = func(to Direction) { _ = l.write[to].flush() }
+	p.session("", true)
 	return l
+}
+
+// end forgets the session.
+func (l *link) end() {
+	l.session.end()
+	l.proxy.session("", false)
 }
 
 // readClient makes r the stream that the client is read from.
