@@ -57,7 +57,7 @@ const usage = `  mcp-refit [flags] -- COMMAND [ARG…]               client on o
   mcp-refit [flags] --listen ADDR -- COMMAND [ARG…] client over HTTP, server a child`
 
 func rootCommand(io stdio) *cobra.Command {
-	var file string
+	var s settings
 	root := &cobra.Command{
 		Use:           "mcp-refit [flags] {-- COMMAND [ARG…] | URL}",
 		Short:         "A proxy that makes old MCP servers look current and untrusted ones safe",
@@ -74,21 +74,20 @@ func rootCommand(io stdio) *cobra.Command {
 		if target == nil {
 			return cmd.Help()
 		}
-		settings, err := loadSettings(file, cmd.Flags(), target.words())
+		live, err := newLivePolicy(&s, cmd.Flags(), target.words())
 		if err != nil {
 			return err
 		}
-		return serve(cmd.Context(), settings, target, io)
+		return serve(cmd.Context(), live, target, io)
 	}
 	root.SetIn(io.in)
 	root.SetOut(io.out)
 	root.SetErr(io.err)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveDefault)
-	root.Flags().StringVar(&file, "config", "", "the policy `file`; flags override it")
-	policyFlags(root.Flags())
+	s.flags(root)
 	wrappedEntryFlag(root.Flags())
-	root.AddCommand(demoCommand(io), versionCommand(io))
+	root.AddCommand(demoCommand(io), policyCommand(io), versionCommand(io))
 	root.AddCommand(wrapCommand(io), unwrapCommand(io))
 	return root
 }

@@ -15,12 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts run this test binary under the command's name, so what they test
-// is main itself, helper processes and signals included.
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mcp-refit": main})
-}
-
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

@@ -15,9 +15,14 @@ import (
 )
 
 // serve runs the proxy in the form that the command line asks for.
-func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !live.reloads() {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
+	p := live.policy()
 	log := newLog(p.Config.Run, std.err)
 	icons := newFetcher(p.Config)
 	defer icons.Close()
@@ -26,14 +31,18 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 		return err
 	}
 	px := &proxy.Proxy{
-		Seal:   seal,
-		Policy: func() *policy.Policy { return p },
-		Icons:  icons,
-		Log:    log,
+		Seal:  seal,
+		Icons: icons,
+		Log:   log,
 		OnStray: func(line []byte) {
 			_, _ = std.err.Write(append(line[:len(line):len(line)], '\n'))
 		},
 	}
+	watching, err := watch(ctx, live, px, icons, t, std, log)
+	if err != nil {
+		return err
+	}
+	defer watching.close()
 	switch {
 	case t.url != nil && p.Config.HTTP.Listen != "":
 		return reverseProxy(ctx, px, p, t.url, log)
@@ -42,6 +51,8 @@ func serve(ctx context.Context, p *policy.Policy, t *target, std stdio) error {
 	case p.Config.HTTP.Listen != "":
 		return serveChildren(ctx, px, p, t, std, log)
 	}
+	watching.child(1)
+	defer watching.child(-1)
 	return wrapChild(ctx, px, p, t, std, log)
 }
 

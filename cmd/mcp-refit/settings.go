@@ -1,23 +1,75 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-refit/mcp-refit/policy"
 )
 
-// loadSettings reads the policy file, if there is one, and puts the flags over it.
+// settings are the policy file and which of its sections is meant; the other
+// flags are in the flag set.
+type settings struct {
+	file   string
+	server string
+}
+
+// flags adds --config, --server and a flag for each setting that the policy
+// has one for.
+func (s *settings) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.file, "config", "", "the policy `file`; flags override it")
+	f.StringVar(&s.server, "server", "", "the server's `name`, for the policy's sections; without it the one that it gives itself at initialize")
+	policyFlags(f)
+}
+
+// loadSettings is load where no server has a name.
 func loadSettings(file string, flags *pflag.FlagSet, command []string) (*policy.Policy, error) {
+	s := settings{file: file}
+	return s.load(flags, "", command)
+}
+
+// load reads the policy file, if there is one, puts the flags over it, and
+// compiles it for one server: named so, if the flag --server does not say
+// another name, and started by this command, or at this URL.
+func (s *settings) load(flags *pflag.FlagSet, name string, command []string) (*policy.Policy, error) {
+	config, err := s.general(flags)
+	if err != nil {
+		return nil, err
+	}
+	return s.compile(config, name, command)
+}
+
+// compile is load for what general has read.
+func (s *settings) compile(config *policy.Config, name string, command []string) (*policy.Policy, error) {
+	if s.server != "" {
+		name = s.server
+	}
+	if name != "" || len(command) > 0 {
+		config = config.For(name, command)
+	}
+	p, err := config.Compile()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return p, nil
+}
+
+// general is the file with the flags over it, all sections included.
+func (s *settings) general(flags *pflag.FlagSet) (*policy.Config, error) {
 	config := policy.Default()
-	if file != "" {
-		data, err := os.ReadFile(file)
+	if s.file != "" {
+		data, err := readPolicyFile(s.file)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		if config, err = policy.Parse(file, data); err != nil {
+		if config, err = policy.Parse(s.file, data); err != nil {
 			return nil, usageError{err}
 		}
 	}
@@ -34,12 +86,25 @@ func loadSettings(file string, flags *pflag.FlagSet, command []string) (*policy.
 	if err := errors.Join(errs...); err != nil {
 		return nil, usageError{err}
 	}
-	if command != nil {
-		config = config.For("", command)
-	}
-	compiled, err := config.Compile()
+	return config, nil
+}
+
+// readPolicyFile reads no more of a file than a policy may have, and one byte.
+func readPolicyFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
-	return compiled, nil
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, policy.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
+
+// marshalLine is v as one line of JSON.
+func marshalLine(v any) ([]byte, error) {
+	line, err := json.Marshal(v)
+	return append(line, '\n'), err
 }

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/mcp-refit/mcp-refit/policy"
+)
+
+// A livePolicy is the policy in force, which a reload swaps as a whole: open
+// sessions go on with the next one from their next message on.
+type livePolicy struct {
+	settings *settings
+	read     func() (*policy.Config, error) // the file anew, with the flags over it
+	command  []string                       // the server, as the policy's sections match it
+
+	log      *zap.Logger
+	tightens func()            // called once a policy is in force that may let fewer icons pass; may be nil
+	onReload func(fault error) // told how each reload went; may be nil
+
+	now atomic.Pointer[policy.Policy]
+
+	mu      sync.Mutex // held by whoever changes what follows, and now
+	seen    identity   // of the file that was last read
+	general *policy.Config
+	server  string // the name that the server gave itself
+	fault   error  // why the last reload failed
+}
+
+// newLivePolicy loads the policy for the first time.
+func newLivePolicy(s *settings, flags *pflag.FlagSet, command []string) (*livePolicy, error) {
+	l := &livePolicy{
+		settings: s, command: command, log: zap.NewNop(),
+		read: func() (*policy.Config, error) { return s.general(flags) },
+	}
+	p, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	l.now.Store(p)
+	return l, nil
+}
+
+// load reads the policy of this server.
+func (l *livePolicy) load() (*policy.Policy, error) {
+	l.seen = l.identity()
+	general, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.settings.compile(general, l.server, l.command)
+	if err == nil {
+		l.general = general
+	}
+	return p, err
+}
+
+// policy is what is in force.
+func (l *livePolicy) policy() *policy.Policy { return l.now.Load() }
+
+// reloads reports whether there is a file to load again.
+func (l *livePolicy) reloads() bool { return l.settings.file != "" }
+
+// lastFault is why the last reload failed, nil if it did not.
+func (l *livePolicy) lastFault() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault
+}
+
+// reload puts the file's policy into force, whole or not at all: while it has
+// a fault, the policy before it goes on.
+func (l *livePolicy) reload() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := l.load()
+	l.fault = err
+	if err != nil {
+		l.log.Error("the policy was not reloaded; the one before it goes on", zap.Error(err))
+	} else {
+		l.swap(p, "the policy was reloaded")
+	}
+	if l.onReload != nil {
+		l.onReload(err)
+	}
+}
+
+// named puts the section of the server into force, once its name is known. A
+// name given on the command line stands.
+func (l *livePolicy) named(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.settings.server != "" || server == l.server || len(l.general.Servers) == 0 {
+		return
+	}
+	p, err := l.settings.compile(l.general, server, l.command)
+	if err != nil {
+		l.log.Error("the section of this server does not compile", zap.Error(err)) // Parse has seen that it does
+		return
+	}
+	l.server = server
+	l.swap(p, "the policy for this server")
+}
+
+// swap puts a policy into force. The lock is held.
+func (l *livePolicy) swap(p *policy.Policy, what string) {
+	was := l.now.Swap(p)
+	diff := p.Config.Diff(was.Config)
+	if len(diff) == 0 {
+		return
+	}
+	if l.tightens != nil && iconsChanged(p.Config, was.Config) {
+		l.tightens()
+	}
+	l.log.Info(what, zap.Strings("changed", diff))
+	if fixed := fixedChanges(diff); len(fixed) > 0 {
+		l.log.Warn("these settings take hold at the next start only", zap.Strings("settings", fixed))
+	}
+}
+
+// iconsChanged reports whether icons that were made under the one policy may
+// be out of place under the other. What only loosens it costs a few fetches.
+func iconsChanged(a, b *policy.Config) bool {
+	return slices.ContainsFunc(a.Diff(b), func(line string) bool { return strings.HasPrefix(line, "icons.") })
+}
+
+// fixed are the settings that are read once, at the start: the addresses that
+// are served, the process's files, and the bounds of what is already running.
+var fixed = []string{
+	"http.", "run.",
+	"icons.private", "icons.allow-http", "icons.edge", "icons.budget.per-icon", "icons.fetch.", "icons.worker.", "icons.cache.",
+	"answers.state-expiry",
+	"limits.max-message", "limits.max-inflight", "limits.children", "limits.replay-events", "limits.grace",
+}
+
+// fixedChanges are those of the changes that a running process does not make.
+func fixedChanges(diff []string) []string {
+	var out []string
+	for _, line := range diff {
+		path, _, _ := strings.Cut(line, ":")
+		if slices.ContainsFunc(fixed, func(f string) bool {
+			return path == f || strings.HasSuffix(f, ".") && strings.HasPrefix(path, f)
+		}) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// settle is how long after a change the file is read: editors and Kubernetes
+// write in several steps. What is half written even then has a fault, and is
+// read again after the next step.
+const settle = 100 * time.Millisecond
+
+// watcher watches the file's directory, not the file: editors put a new file
+// in its place, and in a ConfigMap's volume it is a symlink to a symlink whose
+// swap touches neither. It is nil where files can't be watched; then the signal
+// is left.
+func (l *livePolicy) watcher() *fsnotify.Watcher {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = w.Add(filepath.Dir(l.settings.file)); err == nil {
+			return w
+		}
+		w.Close()
+	}
+	l.log.Warn("the policy file can't be watched; SIGHUP reloads it", zap.Error(err))
+	return nil
+}
+
+// follow reloads when the file changes, and on each value of hangup, until ctx
+// ends. It closes the watcher.
+func (l *livePolicy) follow(ctx context.Context, w *fsnotify.Watcher, hangup <-chan os.Signal) {
+	var events chan fsnotify.Event
+	var errs chan error
+	if w != nil {
+		defer w.Close()
+		events, errs = w.Events, w.Errors
+	}
+	timer := time.NewTimer(settle) // for what has changed since it was read
+	defer timer.Stop()
+	waiting := true
+	look := func() {
+		// Not put off by further events: another file of the directory, such as
+		// a log, may be written all the time.
+		if !waiting {
+			waiting = true
+			timer.Reset(settle)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			l.reload()
+		case <-events:
+			look()
+		case err := <-errs: // events may have been lost
+			l.log.Warn("the policy file's directory is hard to watch", zap.Error(err))
+			look()
+		case <-timer.C:
+			waiting = false
+			if l.changed() {
+				l.reload()
+			}
+		}
+	}
+}
+
+// changed reports whether the file is another than the one that was last read.
+func (l *livePolicy) changed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.identity() != l.seen
+}
+
+// An identity tells one state of the policy file from another.
+type identity struct {
+	real     string // where the symlinks lead
+	size     int64
+	modified time.Time
+	there    bool
+}
+
+func (l *livePolicy) identity() identity {
+	real, err := filepath.EvalSymlinks(l.settings.file)
+	if err != nil {
+		return identity{}
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return identity{}
+	}
+	return identity{real, info.Size(), info.ModTime(), true}
+}

@@ -1,0 +1,158 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A started is the command as a process of its own.
+type started struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr *bufio.Reader
+}
+
+func start(t *testing.T, args ...string) *started {
+	t.Helper()
+	s := &started{t: t, cmd: exec.CommandContext(t.Context(), "mcp-refit", args...)}
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.in, s.out, s.stderr = in, bufio.NewReader(out), bufio.NewReader(stderr)
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// list asks for the tools, and returns the answer.
+func (s *started) list() string {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return line
+}
+
+// logged waits for a line of the log that holds the text.
+func (s *started) logged(text string) string {
+	s.t.Helper()
+	for {
+		line, err := s.stderr.ReadString('\n')
+		if err != nil {
+			s.t.Fatalf("no line with %q: %v", text, err)
+		}
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+}
+
+func (s *started) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// SIGHUP reloads the policy, and the session goes on.
+func TestHangupReloads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, file, policyText("strip"))
+	s := start(t, "--config", file, "--", "echo-server")
+	if got := s.list(); strings.Contains(got, "icons") {
+		t.Errorf("before: %s", got)
+	}
+	write(t, file, policyText("keep")+"http: {listen: \":8080\"}\n")
+	s.signal(syscall.SIGHUP)
+	if line := s.logged("the policy was reloaded"); !strings.Contains(line, "icons.default: keep, was strip") {
+		t.Errorf("the log says %s", line)
+	}
+	if line := s.logged("next start only"); !strings.Contains(line, "http.listen") {
+		t.Errorf("the log says %s", line)
+	}
+	if got := s.list(); !strings.Contains(got, "//a.example.com/") {
+		t.Errorf("after: %s", got)
+	}
+	s.in.Close()
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a file there is nothing to reload, and SIGHUP ends the process.
+func TestHangupEnds(t *testing.T) {
+	s := start(t, "--", "echo-server")
+	s.list()
+	s.signal(syscall.SIGHUP)
+	if _, err := s.out.ReadString('\n'); err != io.EOF {
+		t.Errorf("the output goes on: %v", err)
+	}
+	_ = s.cmd.Wait() // the code is the child's
+}
+
+// A log that was moved away is written anew on SIGUSR1.
+func TestAuditRotation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	s := start(t, "--audit", file, "--", "echo-server")
+	s.list()
+	rename(t, file, file+".1")
+	s.signal(syscall.SIGUSR1)
+	s.logged("opened again")
+	s.list()
+	s.in.Close()
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	// The lines before the signal are in either: they are written when there is time.
+	before, err := os.ReadFile(file + ".1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records(t, string(before)))+len(records(t, string(after))) != 4 || len(records(t, string(after))) < 2 {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+}
+
+// A pipe that nobody reads neither holds up messages nor the end.
+func TestAuditBlockingPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "audit")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	s := start(t, "--audit", fifo, "--log-level", "error", "--", "echo-server")
+	for range 400 { // 800 lines of 300 bytes; a pipe holds 64 KiB
+		s.list()
+	}
+	s.in.Close()
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
