@@ -18,7 +18,7 @@ import (
 // sdkServer is a server of the Go SDK that has one of everything that the
 // bridge must carry.
 func sdkServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{HasTools: true})
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
 	type in struct {
 		Text string `json:"text"`
 	}
