@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -10,14 +11,15 @@ import (
 // A verdict is what the check of one ElicitResult found.
 type verdict struct {
 	policy.AnswerDecision
-	result []byte // the ElicitResult that may go to the server
+	given  []byte // the ElicitResult as the client gave it, in the server's own types
+	result []byte // the one that may go to the server
 }
 
 // judge checks one ElicitResult that answers a form: what the client sent is
 // turned back to the server's own types, and that is checked.
 func (m *message) judge(f *form, result []byte) verdict {
 	if f.url {
-		v := verdict{AnswerDecision: m.policy.Answers.DecideURL(result)}
+		v := verdict{AnswerDecision: m.policy.Answers.DecideURL(result), given: result}
 		v.result = v.Apply(result)
 		return v
 	}
@@ -31,9 +33,34 @@ func (m *message) judge(f *form, result []byte) verdict {
 			result = e.Apply(result)
 		}
 	}
-	v := verdict{AnswerDecision: m.policy.Answers.Decide(f.schema, result)}
+	v := verdict{AnswerDecision: m.policy.Answers.Decide(f.schema, result), given: result}
 	v.result = v.Apply(result)
 	return v
+}
+
+// observed is a verdict where the policy only observes: the answer goes on as
+// it was given. What was refitted before that is turned back all the same.
+func (m *message) observed(v verdict, was []byte) verdict {
+	if m.policy.Config.Observe {
+		v.Outcome, v.result = policy.Pass, v.given
+		m.enforced = m.enforced || !same(v.given, was)
+	}
+	return v
+}
+
+// questionID gives an answer the id under which the question was asked, where
+// it is written in another way: or a server that reads ids more strictly than
+// we do would still wait, for an answer that we don't expect any more.
+func (m *message) questionID() {
+	if m.call == nil {
+		return
+	}
+	id := m.env.ID.Of(m.raw)
+	if bytes.Equal(id, m.call.id) {
+		return
+	}
+	m.edits.Replace(m.env.ID, m.call.id)
+	m.decide(Decision{Path: "id", Rule: "answer", Verdict: VerdictRewritten, Reason: "the question's id is written in another way", Before: id, After: m.call.id})
 }
 
 // report tells what the check of the answer at path found.
@@ -89,11 +116,13 @@ func (m *message) checkAnswer() {
 		return
 	}
 	f := m.call.form
-	if f == nil && m.call.method == "tasks/result" {
-		m.unknownAnswer()
+	if f == nil {
+		if m.call.method == "tasks/result" || m.call.method == "elicitation/create" {
+			m.unknownAnswer()
+		}
 		return
 	}
-	if f == nil || m.becameTask(f) {
+	if m.becameTask(f) {
 		return
 	}
 	was := m.env.Result.Of(m.raw)
@@ -102,7 +131,7 @@ func (m *message) checkAnswer() {
 		v.Outcome = policy.Refuse
 	}
 	m.report("result", v, was)
-	switch v.Outcome {
+	switch v = m.observed(v, was); v.Outcome {
 	case policy.Pass:
 		if !same(v.result, was) {
 			m.edits.Replace(m.env.Result, v.result)
@@ -124,8 +153,12 @@ func (m *message) unknownAnswer() {
 	if m.session.known && m.call == nil || m.policy.Config.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
 		return
 	}
-	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: "an answer in a session that we do not know"})
-	m.replace(errorMessage(m.id(), codeInvalidParams, textUnknown))
+	reason, text := "an answer in a session that we do not know", textUnknown
+	if m.call != nil {
+		reason, text = "an answer to no form that we know", textNoForm
+	}
+	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: reason})
+	m.replace(errorMessage(m.id(), codeInvalidParams, text))
 }
 
 // accepts reports whether any reader could take an object for an ElicitResult
@@ -148,23 +181,31 @@ func accepts(raw []byte, at rewrite.Span) bool {
 // message. It reports false if it can't or may not any more.
 func (m *message) askAgain(problems []policy.Problem) bool {
 	f := m.call.form
-	if f.request == nil || f.tries >= int(m.policy.Config.Answers.Retries) || m.policy.Config.Observe || m.session.send == nil {
+	if m.batch || f.request == nil || f.tries >= int(m.policy.Config.Answers.Retries) || m.policy.Config.Observe || m.session.send == nil {
 		return false
 	}
 	again := withProblems(f.request, problems)
-	next, one := *f, *m.call
+	next := *f
 	next.tries++
-	one.form = &next
+	one := call{id: m.call.id, method: m.call.method, form: &next}
 	s, key := m.session, callKey{ToClient, canonicalID(m.call.id)}
-	s.mu.Lock()
-	s.calls.add(key, &one)
-	s.mu.Unlock()
+	swap := func(was, now *call) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.calls.open[key] != was {
+			return false // cancelled, or answered otherwise
+		}
+		now.watched, was.watched = was.watched, nil
+		s.calls.add(key, now)
+		return true
+	}
+	if !swap(m.call, &one) {
+		return false
+	}
 	if s.send(ToClient, again) {
 		return true
 	}
-	s.mu.Lock()
-	s.calls.remove(key)
-	s.mu.Unlock()
+	swap(&one, m.call)
 	return false
 }
 
@@ -182,6 +223,9 @@ func withProblems(request []byte, problems []policy.Problem) []byte {
 // sayProblems adds an edit that says, in the question's message, what was
 // wrong with the answer to it.
 func sayProblems(e *rewrite.Edits, raw []byte, q rewrite.Question, problems []policy.Problem) {
+	if q.Params.Empty() || raw[q.Params.Start] != '{' {
+		return // there is no place to say it
+	}
 	text, _ := rewrite.String(raw, q.Message)
 	if text != "" {
 		text += "\n\n"
@@ -211,8 +255,12 @@ func (m *message) becameTask(f *form) bool {
 		return false
 	}
 	m.session.mu.Lock()
-	defer m.session.mu.Unlock()
-	m.session.tasks.add(id, f)
+	added := m.session.tasks.add(id, f)
+	m.session.mu.Unlock()
+	if !added {
+		m.decide(Decision{Path: "result.task", Rule: "answer", Verdict: VerdictRefused, Reason: "a task's id that is another question's"})
+		m.replace(errorMessage(m.id(), codeInvalidParams, textTaskID))
+	}
 	return true
 }
 
@@ -221,24 +269,34 @@ func (m *message) becameTask(f *form) bool {
 type taskForms struct {
 	byID  map[string]*form
 	order []string
+	bytes int
 }
 
-// maxTaskForms is how many of them a session keeps; the oldest goes first,
-// and then its answer is one to a question that we don't know.
-const maxTaskForms = 256
+// Bounds on what a session keeps of them. The oldest goes first, and then its
+// answer is one to a question that we don't know.
+const (
+	maxTaskForms     = 256
+	maxTaskFormBytes = 8 << 20
+)
 
-func (t *taskForms) add(id string, f *form) {
+// add keeps a form. It reports false if the id is that of another one.
+func (t *taskForms) add(id string, f *form) bool {
+	if old := t.byID[id]; old != nil {
+		return old.url == f.url && old.dialect == f.dialect && old.rules == f.rules && bytes.Equal(old.schema, f.schema)
+	}
 	if t.byID == nil {
 		t.byID = make(map[string]*form)
 	}
-	if _, twice := t.byID[id]; !twice {
-		t.order = append(t.order, id)
-	}
 	t.byID[id] = f
-	if len(t.order) > maxTaskForms {
-		delete(t.byID, t.order[0])
+	t.order = append(t.order, id)
+	t.bytes += len(id) + f.size()
+	for len(t.order) > maxTaskForms || t.bytes > maxTaskFormBytes && len(t.order) > 1 {
+		oldest := t.order[0]
+		t.bytes -= len(oldest) + t.byID[oldest].size()
+		delete(t.byID, oldest)
 		t.order = t.order[1:]
 	}
+	return true
 }
 
 // taskForm is the form that the response to a tasks/result request will

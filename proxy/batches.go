@@ -21,7 +21,7 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		if err != nil || env.Kind == rewrite.KindBatch {
 			return outcome{}, rewrite.ErrNotMessage
 		}
-		elements = append(elements, element{at: at, raw: text, env: env})
+		elements = append(elements, element{at: at, message: &message{session: s, to: to, raw: text, env: env, policy: p, batch: true}})
 	}
 	if len(elements) == 0 {
 		if to == ToServer {
@@ -33,7 +33,7 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 	var answered []*call
 	whole := true
 	for i, e := range elements {
-		out := s.one(to, e.raw, e.env, p)
+		out := e.handle()
 		elements[i].reply = out.reply
 		answered = append(answered, out.answered...)
 		switch {
@@ -52,16 +52,15 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 }
 
 type element struct {
-	at    rewrite.Span
-	raw   []byte
-	env   rewrite.Envelope
+	at rewrite.Span
+	*message
 	reply []byte // what it is answered by us, nil if it may pass
 }
 
 func (s *session) refuseBatch(to Direction, elements []element) outcome {
 	var forward, reply [][]byte
 	for _, e := range elements {
-		id := e.env.ID.Of(e.raw)
+		id := e.id()
 		switch {
 		case e.reply != nil:
 			reply = append(reply, e.reply)

@@ -70,15 +70,18 @@ func (m *message) meta(name string) string {
 
 // over tells that a request is over. It must be called without the session's lock.
 func (s *session) over(one *call, outcome string, code int) {
-	if one == nil || one.watched == nil {
+	if one == nil || s.proxy.OnCall == nil {
 		return
 	}
-	c := *one.watched
-	one.watched = nil
-	c.Duration, c.Outcome, c.Code = time.Since(c.Start), outcome, code
 	s.mu.Lock()
-	c.Server = s.server
+	watched, server := one.watched, s.server
+	one.watched = nil
 	s.mu.Unlock()
+	if watched == nil {
+		return
+	}
+	c := *watched
+	c.Duration, c.Outcome, c.Code, c.Server = time.Since(c.Start), outcome, code, server
 	s.proxy.OnCall(c)
 }
 
@@ -88,7 +91,7 @@ func (m *message) overWith(out outcome) {
 		m.session.over(m.own, CallRefused, 0)
 		return
 	}
-	if m.call == nil || m.call.watched == nil {
+	if m.call == nil || m.session.proxy.OnCall == nil {
 		return
 	}
 	outcome, code := m.ending(out)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
@@ -35,11 +37,25 @@ type call struct {
 	form *form // of an elicitation: what the answer is checked against
 }
 
+// size is about how many bytes a call keeps.
+func (c *call) size() int {
+	n := len(c.id) + len(c.method) + len(c.target) + len(c.revision)
+	if c.form != nil {
+		n += c.form.size()
+	}
+	return n
+}
+
+// maxCallBytes bounds what the requests in flight in one session take, with
+// their forms, in bytes. Beyond it no more are remembered.
+const maxCallBytes = 16 << 20
+
 // calls is the table of the requests in flight in one session, both ways. The
 // owner's lock guards it.
 type calls struct {
 	open  map[callKey]*call
 	forms int // how many of them have a form
+	bytes int // the sum of their sizes
 }
 
 // add remembers a request. One of the same id in the same direction takes the
@@ -51,6 +67,7 @@ func (c *calls) add(key callKey, one *call) {
 	}
 	c.remove(key)
 	c.open[key] = one
+	c.bytes += one.size()
 	if one.form != nil {
 		c.forms++
 	}
@@ -63,33 +80,38 @@ func (c *calls) remove(key callKey) *call {
 		return nil
 	}
 	delete(c.open, key)
+	c.bytes -= one.size()
 	if one.form != nil {
 		c.forms--
 	}
 	return one
 }
 
-// answered removes and returns the request that a response with this id
-// answers. The JSON type of an id counts ("1" and 1 are two requests), but if
-// there is no such request and a form waits, then one is taken that the peer
-// might match all the same: the official TypeScript SDK reads the id of a
-// response with Number().
-func (c *calls) answered(key callKey) *call {
-	if one := c.remove(key); one != nil || c.forms == 0 || key.to != ToClient {
+// find returns the request to the client that a response answers, nil if there
+// is none. The JSON type of an id counts ("1" and 1 are two requests), but if
+// no request has that very id, then one is taken that the server might match
+// all the same, see looseID.
+func (c *calls) find(id string) *call {
+	if one := c.open[callKey{ToClient, id}]; one != nil {
 		return one
 	}
-	loose, ok := looseID(key.id)
+	loose, ok := looseID(id)
 	if !ok {
 		return nil
 	}
-	for other, one := range c.open {
-		if one.form != nil && other.to == key.to {
-			if l, ok := looseID(other.id); ok && l == loose {
-				return c.remove(other)
-			}
+	var found *call
+	for key, one := range c.open {
+		if key.to != ToClient {
+			continue
+		}
+		if l, ok := looseID(key.id); !ok || l != loose {
+			continue
+		}
+		if found == nil || one.form != nil && found.form == nil {
+			found = one
 		}
 	}
-	return nil
+	return found
 }
 
 // canonicalID returns a text that is equal for two ids exactly if they are the
@@ -118,12 +140,14 @@ func canonicalNumber(text string) string {
 	return text
 }
 
-// looseID is the number that JavaScript's Number() makes of an id. It reports
-// false if that is NaN.
+// looseID is the number that a server might read in the id of a response. It
+// reports false if none would. The official TypeScript SDK takes Number() of
+// it, the Python SDK int() of a string, which knows underscores and the digits
+// of all scripts, and the Go SDK cuts off a fraction.
 func looseID(canonical string) (float64, bool) {
 	text, quoted := strings.CutPrefix(canonical, `"`)
 	if quoted {
-		text = strings.TrimFunc(text, jsSpace)
+		text = strings.Map(plainDigit, strings.TrimFunc(text, idSpace))
 		if text == "" {
 			return 0, true
 		}
@@ -131,18 +155,32 @@ func looseID(canonical string) (float64, bool) {
 			n, err := strconv.ParseUint(text, 0, 64)
 			return float64(n), err == nil
 		}
-		if strings.ContainsAny(text, "_xXpPnN") { // Go's syntax, not JavaScript's
+		if strings.ContainsAny(text, "xXpPnN") { // Go's syntax alone
 			return 0, false
 		}
+		text = strings.ReplaceAll(text, "_", "")
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	return f, err == nil
+	return math.Trunc(f), err == nil
 }
 
-func jsSpace(r rune) bool {
-	switch r {
-	case '\t', '\n', '\v', '\f', '\r', ' ', '\u00a0', '\u1680', '\u2028', '\u2029', '\u202f', '\u205f', '\u3000', '\ufeff':
-		return true
+// plainDigit maps the decimal digits of all scripts to those of ASCII.
+func plainDigit(r rune) rune {
+	if r < utf8.RuneSelf || !unicode.IsDigit(r) {
+		return r
 	}
-	return r >= '\u2000' && r <= '\u200a'
+	for _, in := range unicode.Nd.R16 { // tens, one after the other
+		if lo, hi := rune(in.Lo), rune(in.Hi); r >= lo && r <= hi {
+			return '0' + (r-lo)%10
+		}
+	}
+	for _, in := range unicode.Nd.R32 {
+		if lo, hi := rune(in.Lo), rune(in.Hi); r >= lo && r <= hi {
+			return '0' + (r-lo)%10
+		}
+	}
+	return r
 }
+
+// idSpace reports whether JavaScript or Python takes r for white space.
+func idSpace(r rune) bool { return r == '\ufeff' || r >= 0x1c && r <= 0x1f || unicode.IsSpace(r) }

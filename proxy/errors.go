@@ -24,10 +24,12 @@ const (
 	textNotMessage   = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
 	textEmptyBatch   = "mcp-refit: an empty batch is no message"
 	textBatch        = "mcp-refit: another element of the same batch was refused, so nothing of it was passed on; send it by itself"
-	textCallsFull    = "mcp-refit: too many requests are in flight in this session (limits.calls), so this form could not be remembered and its answer not checked"
+	textCallsFull    = "mcp-refit: too many requests are in flight in this session (limits.calls), or this one is too large, so it could not be remembered and its answer not checked"
 	textNoState      = "mcp-refit: this answer carries no state that we sealed, so it cannot be checked; call again without inputResponses"
 	textTask         = "mcp-refit: the question that this answers is not one of the task's, so it cannot be checked; ask tasks/get again"
 	textSessionsFull = "mcp-refit: too many sessions are open (limits.sessions); try again later"
+	textNoForm       = "mcp-refit: what this answers is no form that we know, so it cannot be checked"
+	textTaskID       = "mcp-refit: the id of this task belongs to another question's task, so its answer could not be told from that one's"
 	textUnknown      = "mcp-refit: this answer belongs to a session that we do not know, so it cannot be checked"
 )
 

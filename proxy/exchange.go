@@ -31,6 +31,7 @@ type message struct {
 	raw     []byte
 	env     rewrite.Envelope
 	policy  *policy.Policy
+	batch   bool  // it is an element of a batch
 	call    *call // what a response answers; nil if we don't know it, or for a request
 	own     *call // what a request itself is
 
@@ -45,8 +46,8 @@ type outcome struct {
 	forward []byte // goes on, in the direction of the message; nil: nothing does
 	reply   []byte // goes back to whoever sent the message; nil: nothing does
 
-	// answered are the server's requests that a message to it answers. They
-	// are closed; where the message does not arrive, they are to be reopened.
+	// answered are the server's requests that a message to it answers. Where
+	// the session settles, they are still open.
 	answered []*call
 }
 
@@ -59,8 +60,14 @@ func (m *message) method() string {
 	return m.env.Method
 }
 
-// id is the message's id as it was written.
-func (m *message) id() []byte { return m.env.ID.Of(m.raw) }
+// id is the message's id as it was written, or for a response, as the request
+// was that it answers.
+func (m *message) id() []byte {
+	if m.call != nil {
+		return m.call.id
+	}
+	return m.env.ID.Of(m.raw)
+}
 
 // drop lets nothing of the message pass.
 func (m *message) drop() { m.out = &outcome{} }

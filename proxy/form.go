@@ -18,6 +18,9 @@ type form struct {
 	tries   int    // how often it was asked again
 }
 
+// size is about how many bytes a form keeps.
+func (f *form) size() int { return len(f.schema) + len(f.request) }
+
 // restore turns content back to the server's own types.
 func (f *form) restore(content []byte) []byte {
 	return rewrite.RefitForm(f.schema, f.dialect, f.rules).Restore(content)
@@ -99,13 +102,9 @@ func (m *message) refitForm() {
 	q := questions.List[0]
 	one := m.newCall()
 	m.watch(one)
-	switch q.ModeOf(m.raw) {
-	case rewrite.ModeForm:
-		one.form = m.refit(q)
-	case rewrite.ModeURL:
-		one.form = &form{url: true}
-	default:
-		m.decide(Decision{Path: q.Path + ".mode", Rule: "form", Verdict: VerdictUnchecked, Reason: "a mode that we do not know; its answer is not checked"})
+	one.form, _ = m.ask(q)
+	if m.out != nil && !m.policy.Config.Observe {
+		return
 	}
 	if one.form != nil {
 		one.form.task = !q.Task.Empty()
@@ -115,12 +114,12 @@ func (m *message) refitForm() {
 	}
 	s := m.session
 	s.mu.Lock()
-	full := s.calls.full(m.policy)
+	full := s.calls.full(m.policy, one)
 	if !full {
 		s.calls.add(callKey{ToClient, canonicalID(one.id)}, one)
 	}
 	s.mu.Unlock()
-	if full && one.form != nil {
+	if full {
 		m.decide(Decision{Path: "params", Rule: "form", Verdict: VerdictRefused, Reason: "too many requests are in flight in this session"})
 		m.refuse(codeInvalidRequest, textCallsFull)
 	}

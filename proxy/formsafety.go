@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -53,4 +54,46 @@ func (m *message) declineQuestion(q rewrite.Question, reason string) {
 		return
 	}
 	m.replace(errorMessage(m.id(), codeInvalidRequest, text))
+}
+
+// codeURLRequired is the code of an error that asks for URLs to be opened
+// before the call is made again (URLElicitationRequiredError of 2025-11-25).
+const codeURLRequired = "-32042"
+
+// judgeURLError decides on the URLs that such an error asks to open. All
+// members that a reader could take for them are looked at.
+func (m *message) judgeURLError() {
+	if m.env.Kind != rewrite.KindError {
+		return
+	}
+	asks := false
+	for code := range folded(m.raw, m.env.Error, "code") {
+		asks = asks || canonicalID(code.Of(m.raw)) == codeURLRequired
+	}
+	if !asks {
+		return
+	}
+	for data := range folded(m.raw, m.env.Error, "data") {
+		for list := range folded(m.raw, data, "elicitations") {
+			for one := range rewrite.Elements(m.raw, list) {
+				for url := range folded(m.raw, one, "url") {
+					if !m.allowURL(rewrite.Question{Path: "error.data.elicitations", URL: url}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// folded walks the values of the members whose name is that or might be read
+// as that.
+func folded(raw []byte, in rewrite.Span, name string) iter.Seq[rewrite.Span] {
+	return func(yield func(rewrite.Span) bool) {
+		for member := range rewrite.Members(raw, in) {
+			if rewrite.Fold(member.Key) == name && !yield(member.Value) {
+				return
+			}
+		}
+	}
 }

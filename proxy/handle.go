@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"github.com/mcp-refit/mcp-refit/policy"
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
@@ -24,16 +23,16 @@ func (s *session) handleScanned(to Direction, raw []byte, env rewrite.Envelope) 
 	if env.Kind == rewrite.KindBatch {
 		return s.batch(to, raw, p)
 	}
-	return s.one(to, raw, env, p), nil
+	m := &message{session: s, to: to, raw: raw, env: env, policy: p}
+	return m.handle(), nil
 }
 
-// one handles a message that is no batch: track, find and decide, apply.
-func (s *session) one(to Direction, raw []byte, env rewrite.Envelope, p *policy.Policy) outcome {
-	m := &message{session: s, to: to, raw: raw, env: env, policy: p}
-	m.surplus(env.Surplus)
+// handle handles a message that is no batch: track, find and decide, apply.
+func (m *message) handle() outcome {
+	m.surplus(m.env.Surplus)
 	m.track()
-	if p != nil && m.out == nil {
-		for _, step := range steps[to] {
+	if m.policy != nil && m.out == nil {
+		for _, step := range steps[m.to] {
 			if step(m); m.out != nil {
 				break
 			}
@@ -48,6 +47,7 @@ var steps = [2][]func(*message){
 	ToServer: {
 		(*message).plainElicitation,
 		(*message).clientIcons,
+		(*message).questionID,
 		(*message).checkAnswer,
 		(*message).checkInputResponses,
 	},
@@ -55,6 +55,7 @@ var steps = [2][]func(*message){
 		(*message).learnServer,
 		(*message).refitForm,
 		(*message).refitInputRequests,
+		(*message).judgeURLError,
 		(*message).subscribed,
 		(*message).judgeIcons,
 		(*message).cacheability,
@@ -79,6 +80,9 @@ func (m *message) finish() outcome {
 	}
 	if m.to == ToServer && m.call != nil {
 		out.answered = []*call{m.call}
+		if !m.session.settles {
+			m.session.settle(out.answered)
+		}
 	}
 	m.overWith(out)
 	if h := m.session.proxy.OnMessage; h != nil {

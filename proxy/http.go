@@ -71,6 +71,10 @@ type exchange struct {
 // begin reads what has to be read before the request is passed on. It reports
 // false if the request has been answered.
 func (x *exchange) begin() bool {
+	if len(x.r.Header[headerSession]) > 1 { // the server may go by another than we do
+		x.refuse(http.StatusBadRequest, codeInvalidRequest, "mcp-refit: more than one Mcp-Session-Id")
+		return false
+	}
 	switch x.r.Method {
 	case http.MethodConnect:
 		x.refuse(http.StatusMethodNotAllowed, codeInvalidRequest, "mcp-refit: CONNECT is not passed on")
@@ -144,7 +148,8 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 	}
 	out.Header.Del("Connection")
 	out.Header.Del("Upgrade")
-	out.Header.Del("Expect") // the body is here already
+	out.Header.Del("Expect")             // the body is here already
+	delete(out.Header, "Mcp_session_id") // CGI and WSGI servers can't tell it from Mcp-Session-Id
 	x.p.upstreamHeader(out.Header)
 	out.Host = ""
 	if x.p.ClientHost {
@@ -195,7 +200,6 @@ func clientScheme(r *http.Request) string {
 
 // fail answers a request for which there is no answer from the server.
 func (x *exchange) fail(_ http.ResponseWriter, r *http.Request, err error) {
-	x.session.reopen(x.answered)
 	x.forget()
 	if x.r.Context().Err() != nil {
 		return // the client is gone

@@ -57,6 +57,7 @@ func (x *exchange) post() bool {
 	}
 	x.answered = out.answered
 	if out.forward == nil {
+		x.session.settle(x.answered)
 		x.answerSelf(out.reply)
 		x.end()
 		return false
@@ -106,7 +107,7 @@ func likeMessage(raw []byte) bool {
 func (x *exchange) note(body []byte, env rewrite.Envelope) {
 	switch env.Kind {
 	case rewrite.KindRequest:
-		x.ids = append(x.ids, env.ID.Of(body))
+		x.ids = append(x.ids, bytes.Clone(env.ID.Of(body)))
 		x.initialize = x.initialize || env.Method == "initialize"
 		x.listen = x.listen || env.Method == "subscriptions/listen"
 	case rewrite.KindBatch:

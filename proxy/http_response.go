@@ -24,8 +24,8 @@ func (x *exchange) modify(res *http.Response) error {
 		return &refusal{http.StatusBadGateway, "mcp-refit: the server redirects to " + inQuotes(res.Header.Get("Location")) + ", where nothing would be checked; if that is right, use it as the URL"}
 	}
 	x.p.sessions.learn(x, res)
-	if !success(res.StatusCode) {
-		x.session.reopen(x.answered)
+	if success(res.StatusCode) {
+		x.session.settle(x.answered)
 	}
 	if err := x.checkOAuth(res); err != nil {
 		return err

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,9 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -100,7 +99,7 @@ const (
 
 // askServer sends a request of our own to the server and returns its response.
 func (s *httpSession) askServer(method string, params []byte) ([]byte, error) {
-	id := []byte(`"mcp-refit-` + strconv.FormatUint(ownIDs.Add(1), 10) + `"`)
+	id := ownID()
 	body := requestMessage(id, method, params)
 	req, cancel, err := s.request(body, method)
 	if err != nil {
@@ -122,7 +121,9 @@ func (s *httpSession) askServer(method string, params []byte) ([]byte, error) {
 	return s.responseTo(id, res)
 }
 
-var ownIDs atomic.Uint64
+// ownID is the id of a request of our own. It can't be guessed, so no peer can
+// have another's answer taken for the one to ours.
+func ownID() []byte { return []byte(`"mcp-refit-` + rand.Text() + `"`) }
 
 // requestMessage makes a JSON-RPC request.
 func requestMessage(id []byte, method string, params []byte) []byte {

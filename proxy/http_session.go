@@ -33,7 +33,7 @@ const maxOrphans = 64
 
 func (p *Proxy) newSession() *httpSession {
 	s := &httpSession{session: session{proxy: p, origin: originOf(p.Upstream)}}
-	s.send, s.ask = s.sendTo, s.askServer
+	s.send, s.ask, s.settles = s.sendTo, s.askServer, true
 	s.requestHeader = s.clientHeader
 	return s
 }
@@ -84,18 +84,6 @@ func (s *httpSession) attach(t *stream) {
 	}
 }
 
-// reopen remembers calls of the server again whose answers it did not get.
-func (s *httpSession) reopen(answered []*call) {
-	if len(answered) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range answered {
-		s.calls.add(callKey{ToClient, canonicalID(one.id)}, one)
-	}
-}
-
 // orphan notes the calls of a request whose stream has ended without an
 // answer. The client may come back for it.
 func (s *httpSession) orphan(x *exchange) {
@@ -136,7 +124,9 @@ type httpSessions struct {
 }
 
 // Keys of the table: the two kinds never meet.
-func idKey(id string) string { return "id " + id }
+// An id belongs to the path that it came from: under another, the server may go
+// by something else.
+func idKey(path, id string) string { return "id " + path + " " + id }
 
 // endpointKey goes by what a URL means, since clients write it in their own ways.
 func endpointKey(u *url.URL) string {
@@ -152,8 +142,8 @@ func (t *httpSessions) of(r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if id != "" {
-		return t.byKey[idKey(id)]
+	if s := t.byKey[idKey(r.URL.Path, id)]; s != nil && id != "" {
+		return s
 	}
 	if t.endpoints > 0 && r.Method == http.MethodPost {
 		return t.byKey[endpointKey(r.URL)]
@@ -282,7 +272,7 @@ func (t *httpSessions) learn(x *exchange, res *http.Response) {
 	}
 	gone := res.StatusCode == http.StatusNotFound || x.r.Method == http.MethodDelete && success(res.StatusCode)
 	if gone && asked != "" {
-		if s := t.byKey[idKey(asked)]; s != nil {
+		if s := t.byKey[idKey(x.r.URL.Path, asked)]; s != nil {
 			t.remove(s)
 		}
 		return
@@ -294,17 +284,20 @@ func (t *httpSessions) learn(x *exchange, res *http.Response) {
 	if id == "" {
 		id = asked
 	}
-	if id == "" || !x.initialize && t.byKey[idKey(id)] != nil {
+	key := idKey(x.r.URL.Path, id)
+	if id == "" || !x.initialize && t.byKey[key] != nil {
 		return
 	}
 	if limit := x.p.limits().Sessions; !x.initialize && limit > 0 && len(t.byKey)+t.reserved >= int(limit) {
 		return // one that we do not know is not worth one that we do
 	}
-	if x.session.key != "" && x.session.key != idKey(id) {
+	if x.session.key != "" && x.session.key != key {
 		return
 	}
-	x.session.known = x.session.known || x.initialize
-	t.add(x.session, idKey(id))
+	// A session that the client names itself is not one that begins here: the
+	// server may take the message as one of a session that it has.
+	x.session.known = x.session.known || x.initialize && id != asked
+	t.add(x.session, key)
 }
 
 // announce puts the session of an announced endpoint into the table.

@@ -153,7 +153,7 @@ func TestHTTPResume(t *testing.T) {
 	if resumed.Load() != "s1-5" {
 		t.Errorf("Last-Event-ID %q", resumed.Load())
 	}
-	one := f.sessions.byKey[idKey("s1")]
+	one := f.sessions.byKey[idKey("/mcp", "s1")]
 	if n := one.calls.forms; n != 1 || len(one.calls.open) != 2 {
 		t.Errorf("%d forms wait, %d calls are open", n, len(one.calls.open))
 	}
@@ -172,7 +172,7 @@ func TestHTTPOrphans(t *testing.T) {
 	for i := range maxOrphans + 20 {
 		f.post(t, strings.Replace(callTool, `"id":3`, fmt.Sprintf(`"id":%d`, i+10), 1), in("s1"))
 	}
-	if n := len(f.sessions.byKey[idKey("s1")].calls.open); n != maxOrphans+1 {
+	if n := len(f.sessions.byKey[idKey("/mcp", "s1")].calls.open); n != maxOrphans+1 {
 		t.Errorf("%d calls are open", n)
 	}
 }
@@ -254,7 +254,7 @@ func TestHTTPSessionIdle(t *testing.T) {
 			s := p.newSession()
 			s.enter(r)
 			p.sessions.mu.Lock()
-			p.sessions.add(s, idKey(name))
+			p.sessions.add(s, idKey("/mcp", name))
 			p.sessions.mu.Unlock()
 			if sessions[name] = s; name != "busy" {
 				s.leave()
@@ -270,7 +270,7 @@ func TestHTTPSessionIdle(t *testing.T) {
 			defer p.sessions.mu.Unlock()
 			var names []string
 			for _, name := range []string{"idle", "busy", "used", "asked"} {
-				if p.sessions.byKey[idKey(name)] != nil {
+				if p.sessions.byKey[idKey("/mcp", name)] != nil {
 					names = append(names, name)
 				}
 			}

@@ -270,7 +270,7 @@ func (b *sseBody) tooLarge() []byte {
 		s.send(ToServer, errorMessage(skim.ID(), codeInvalidRequest, text))
 	case rewrite.KindResult:
 		s.mu.Lock()
-		s.calls.answered(callKey{ToServer, canonicalID(skim.ID())})
+		s.calls.remove(callKey{ToServer, canonicalID(skim.ID())})
 		s.mu.Unlock()
 		return errorMessage(skim.ID(), codeInvalidRequest, text)
 	default:

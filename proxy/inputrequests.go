@@ -39,7 +39,7 @@ func (m *message) refitInputRequests() {
 			return
 		}
 		if known {
-			state.Forms = append(state.Forms, SealedForm{Key: one.Key, Request: bytes.Clone(one.Request.Of(m.raw)), Rules: uint32(f.rules), URL: f.url})
+			state.Forms = append(state.Forms, SealedForm{Key: one.Key, Request: q.Without(m.raw, one.Request), Rules: uint32(f.rules), URL: f.url})
 		}
 	}
 	if len(state.Forms) > 0 && !m.policy.Config.Observe {
@@ -61,6 +61,9 @@ func (m *message) ask(q rewrite.Question) (*form, bool) {
 			return nil, false
 		}
 		return &form{url: true}, true
+	}
+	if !q.Schema.Empty() { // whatever the mode is, it says what is asked for
+		return &form{schema: bytes.Clone(q.Schema.Of(m.raw))}, true
 	}
 	m.decide(Decision{Path: q.Path + ".mode", Rule: "form", Verdict: VerdictUnchecked, Reason: "a mode that we do not know; an answer with content will be refused"})
 	return nil, false

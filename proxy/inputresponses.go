@@ -3,6 +3,8 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,7 @@ import (
 // schema, and gives the server its own state back byte for byte.
 func (m *message) checkInputResponses() {
 	const ours = rewrite.KeyInputResponses | rewrite.KeyRequestState | rewrite.KeyOdd
-	if m.env.Kind != rewrite.KindRequest || m.env.Seen&ours == 0 {
+	if m.env.Kind != rewrite.KindRequest && m.env.Kind != rewrite.KindNotification || m.env.Seen&ours == 0 {
 		return
 	}
 	a := rewrite.FindAnswers(m.raw, m.env)
@@ -25,6 +27,15 @@ func (m *message) checkInputResponses() {
 		return
 	}
 	r := round{m: m, answers: a}
+	if m.env.Kind == rewrite.KindNotification {
+		r.unasked()
+		return
+	}
+	if first := m.raw[a.Responses.Value.Start]; !a.Responses.At.Empty() && first != '{' && first != 'n' {
+		if r.refuse("params.inputResponses", "answer", "not an object", "mcp-refit: inputResponses is not an object, so there are no answers in it"); m.out != nil {
+			return
+		}
+	}
 	if m.env.Method == "tasks/update" {
 		r.task = m.own.target
 	} else if !r.open() {
@@ -67,6 +78,7 @@ func (r *round) open() bool {
 	case errors.Is(err, ErrNotSealed):
 		return true
 	case err != nil:
+		m.enforced = true // the state is ours, and the server can't read it
 		m.decide(Decision{Path: "params.requestState", Rule: "state", Verdict: VerdictRefused, Reason: err.Error()})
 		m.refuse(codeInvalidParams, "mcp-refit: requestState: "+err.Error()+"; call again without inputResponses and requestState")
 		return false
@@ -85,8 +97,7 @@ func (r *round) judge(at rewrite.Member) {
 	m, was := r.m, at.Value.Of(r.m.raw)
 	path := "params.inputResponses." + at.Key
 	if was[0] != '{' {
-		m.decide(Decision{Path: path, Rule: "answer", Verdict: VerdictRefused, Reason: "not an object"})
-		m.refuse(codeInvalidParams, "mcp-refit: inputResponses: "+strconv.Quote(at.Key)+" is not an object, so it is no answer")
+		r.refuse(path, "answer", "not an object", "mcp-refit: inputResponses: "+strconv.Quote(at.Key)+" is not an object, so it is no answer")
 		return
 	}
 	f, sealed := r.form(at.Key, was)
@@ -95,14 +106,36 @@ func (r *round) judge(at rewrite.Member) {
 		return
 	}
 	v := m.judge(f, was)
-	if len(v.Problems) > 0 && v.Outcome != policy.Pass {
+	if len(v.Problems) > 0 && v.Outcome != policy.Pass && !m.policy.Config.Observe {
 		r.bad = append(r.bad, badAnswer{at, sealed, v})
 		return
 	}
 	m.report(path, v, was)
+	v = m.observed(v, was)
 	r.keep(at.Key, v.result)
 	if !same(v.result, was) {
 		m.edits.Replace(at.Value, v.result)
+	}
+}
+
+// refuse refuses the request, unless the policy only observes.
+func (r *round) refuse(path, rule, reason, text string) {
+	r.m.decide(Decision{Path: path, Rule: rule, Verdict: VerdictRefused, Reason: reason})
+	if !r.m.policy.Config.Observe {
+		r.m.refuse(codeInvalidParams, text)
+	}
+}
+
+// unasked drops a notification that carries an answer: no server asks by one,
+// and one that takes it for a request would see an answer that nobody checked.
+func (r *round) unasked() {
+	m := r.m
+	for _, one := range r.answers.List {
+		if accepts(m.raw, one.Value) && m.policy.Config.Answers.UnsealedAccept != policy.AcceptPass {
+			m.decide(Decision{Path: "params.inputResponses." + one.Key, Rule: "answer", Verdict: VerdictRefused, Reason: "an answer in a notification"})
+			m.drop()
+			return
+		}
 	}
 }
 
@@ -156,11 +189,16 @@ func (r *round) unsealed(at rewrite.Member, path string) {
 	}
 	if r.sealed != nil {
 		m.decide(Decision{Path: path, Rule: "state", Verdict: VerdictStripped, Reason: "an answer to a question that was not asked"})
-		m.edits.Remove(at.At)
+		if !m.policy.Config.Observe {
+			m.edits.Remove(at.At)
+		}
 		return
 	}
-	m.decide(Decision{Path: path, Rule: "state", Verdict: VerdictRefused, Reason: "an answer without a state that we sealed"})
-	m.refuse(codeInvalidParams, textNoState)
+	if r.task != "" {
+		r.refuse(path, "answer", "an answer to no question of the task that we know", textTask)
+		return
+	}
+	r.refuse(path, "state", "an answer without a state that we sealed", textNoState)
 }
 
 // conclude settles the request once all answers are judged. If one is bad,
@@ -201,9 +239,9 @@ func (r *round) addKept() {
 		return
 	}
 	var members [][]byte
-	for key, result := range r.sealed.Answered {
+	for _, key := range slices.Sorted(maps.Keys(r.sealed.Answered)) {
 		if _, given := r.good[key]; !given {
-			members = append(members, append(append(rewrite.Quote(key), ':'), result...))
+			members = append(members, append(append(rewrite.Quote(key), ':'), r.sealed.Answered[key]...))
 		}
 	}
 	if len(members) == 0 {
@@ -218,10 +256,11 @@ func (r *round) addKept() {
 }
 
 // askAgain answers the request with the failed questions once more, with the
-// problems said in their messages. The good answers are kept in the new state.
+// problems said in their messages. The good answers are kept in the new state,
+// and so are all forms: a client may give an answer that is kept once more.
 func (r *round) askAgain() {
 	m := r.m
-	next := State{Call: r.sealed.Call, Dialect: r.sealed.Dialect, ServerState: r.sealed.ServerState, Answered: r.good}
+	next := State{Call: r.sealed.Call, Dialect: r.sealed.Dialect, ServerState: r.sealed.ServerState, Forms: r.sealed.Forms, Answered: r.good}
 	for key, result := range r.sealed.Answered {
 		if _, given := r.good[key]; !given {
 			if next.Answered == nil {
@@ -232,10 +271,8 @@ func (r *round) askAgain() {
 	}
 	var asked []string
 	for _, b := range r.bad {
-		again := *b.sealed
-		again.Tries++
-		next.Forms = append(next.Forms, again)
-		asked = append(asked, string(rewrite.Quote(again.Key))+":"+string(again.ask(r.sealed.Dialect, b.verdict.Problems)))
+		b.sealed.Tries++
+		asked = append(asked, string(rewrite.Quote(b.sealed.Key))+":"+string(b.sealed.ask(r.sealed.Dialect, b.verdict.Problems)))
 	}
 	token, err := m.session.proxy.sealer(m.policy).Seal(next)
 	if err != nil {

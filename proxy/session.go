@@ -36,6 +36,9 @@ type session struct {
 	// It is nil where there are no headers.
 	requestHeader func(name string) string
 
+	// settles says that the transport calls settle once an answer has arrived.
+	settles bool
+
 	// waiting is called before a message waits for icons, so that what was
 	// handled before it is not held up in a buffer. It may be nil.
 	waiting func(to Direction)
@@ -113,13 +116,21 @@ func (m *message) track() {
 		if m.env.Method == "initialize" && m.to == ToServer {
 			s.revision = m.offered()
 		}
-		if !s.calls.full(m.policy) {
+		switch {
+		case !s.calls.full(m.policy, one):
 			s.calls.add(callKey{m.to, canonicalID(one.id)}, one)
+		case m.to == ToClient && one.method == "tasks/result": // may be answered with what has to be checked
+			m.refuse(codeInvalidRequest, textCallsFull)
 		}
 	case rewrite.KindResult, rewrite.KindError:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		m.call = s.calls.answered(callKey{m.to.back(), canonicalID(m.id())})
+		id := canonicalID(m.id())
+		if m.to == ToServer {
+			m.call = s.calls.find(id)
+			return
+		}
+		m.call = s.calls.remove(callKey{ToServer, id})
 		if m.call != nil && m.call.waiter != nil {
 			m.call.waiter <- bytes.Clone(m.raw)
 			m.drop()
@@ -150,12 +161,30 @@ func (m *message) trackCancelled() {
 	}
 }
 
+// settle forgets the server's requests whose answers have arrived there. Until
+// then a second answer is checked like the first: over HTTP it may overtake it.
+func (s *session) settle(answered []*call) {
+	if len(answered) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range answered {
+		if key := (callKey{ToClient, canonicalID(one.id)}); s.calls.open[key] == one {
+			s.calls.remove(key)
+		}
+	}
+}
+
 // end forgets what the proxy keeps of a session elsewhere. The transport calls
 // it when the session is over.
 func (s *session) end() { s.proxy.subs.unsubscribe(s, nil) }
 
 // full reports whether one more request may not be remembered.
-func (c *calls) full(p *policy.Policy) bool {
+func (c *calls) full(p *policy.Policy, one *call) bool {
+	if c.bytes+one.size() > maxCallBytes {
+		return true
+	}
 	if p == nil {
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strconv"
 	"time"
 
 	"go.uber.org/zap"
@@ -158,8 +157,6 @@ type link struct {
 	*session
 	read  [2]*frameReader  // by the direction of what is read; nil where that is no stream
 	write [2]messageWriter // by the direction of what is written
-
-	asked int // how many requests of our own were sent
 }
 
 // post sends a message of our own, unless the link is being closed.
@@ -306,7 +303,14 @@ func (l *link) tooLarge(to Direction, f *frame) {
 		l.post(to.back(), errorMessage(id, codeInvalidRequest, text))
 	case rewrite.KindResult:
 		l.session.mu.Lock()
-		l.calls.answered(callKey{to.back(), canonicalID(id)})
+		answered := l.calls.find(canonicalID(id))
+		if to == ToClient {
+			answered = l.calls.open[callKey{ToServer, canonicalID(id)}]
+		}
+		if answered != nil {
+			id = answered.id
+			l.calls.remove(callKey{to.back(), canonicalID(id)})
+		}
 		l.session.mu.Unlock()
 		l.post(to, errorMessage(id, codeInvalidRequest, text))
 	case rewrite.KindInvalid:
@@ -322,11 +326,16 @@ const askTimeout = 10 * time.Second
 // request sends a request of our own to the server and waits for the response.
 func (l *link) request(method string, params []byte) ([]byte, error) {
 	response := make(chan []byte, 1)
+	id := ownID()
+	key := callKey{ToServer, canonicalID(id)}
 	l.session.mu.Lock()
-	l.asked++
-	id := []byte(`"mcp-refit-` + strconv.Itoa(l.asked) + `"`)
-	l.calls.add(callKey{ToServer, canonicalID(id)}, &call{id: id, method: method, waiter: response})
+	l.calls.add(key, &call{id: id, method: method, waiter: response})
 	l.session.mu.Unlock()
+	defer func() {
+		l.session.mu.Lock()
+		defer l.session.mu.Unlock()
+		l.calls.remove(key)
+	}()
 	raw := `{"jsonrpc":"2.0","id":` + string(id) + `,"method":"` + method + `","params":` + string(params) + `}`
 	if !l.post(ToServer, []byte(raw)) {
 		return nil, errClosed
@@ -335,9 +344,6 @@ func (l *link) request(method string, params []byte) ([]byte, error) {
 	case r := <-response:
 		return r, nil
 	case <-time.After(askTimeout):
-		l.session.mu.Lock()
-		l.calls.remove(callKey{ToServer, canonicalID(id)})
-		l.session.mu.Unlock()
 		return nil, errors.New("the server did not answer in " + askTimeout.String())
 	}
 }

@@ -34,6 +34,13 @@ func (m *message) subscribed() {
 	if !ok {
 		return
 	}
+	m.session.mu.Lock()
+	call := m.session.calls.open[callKey{ToServer, canonicalID(id.Of(m.raw))}]
+	m.session.mu.Unlock()
+	if call == nil || call.method != "subscriptions/listen" {
+		return
+	}
+	m.session.proxy.subs.unsubscribe(m.session, call.id)
 	one := subscription{id: bytes.Clone(id.Of(m.raw))}
 	for name, to := range map[string]*bool{
 		"toolsListChanged": &one.wanted.tools, "promptsListChanged": &one.wanted.prompts, "resourcesListChanged": &one.wanted.resources,

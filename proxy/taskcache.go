@@ -27,6 +27,8 @@ type taskCache struct {
 
 type taskKey struct{ task, key string }
 
+func (k taskKey) size() int { return len(k.task) + len(k.key) }
+
 func (c *taskCache) add(k taskKey, f *form) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,15 +36,15 @@ func (c *taskCache) add(k taskKey, f *form) {
 		c.forms = make(map[taskKey]*form)
 	}
 	if old := c.forms[k]; old != nil {
-		c.bytes += len(f.schema) - len(old.schema)
+		c.bytes += f.size() - old.size()
 		c.forms[k] = f
 		return
 	}
 	c.forms[k] = f
 	c.order = append(c.order, k)
-	c.bytes += len(f.schema)
+	c.bytes += k.size() + f.size()
 	for len(c.order) > maxTaskQuestions || c.bytes > maxTaskBytes && len(c.order) > 1 {
-		c.bytes -= len(c.forms[c.order[0]].schema)
+		c.bytes -= c.order[0].size() + c.forms[c.order[0]].size()
 		delete(c.forms, c.order[0])
 		c.order = c.order[1:]
 	}
@@ -57,20 +59,20 @@ func (c *taskCache) get(k taskKey) *form {
 // taskOf is the id of the task whose questions a message carries: a tasks/get
 // result, or a notifications/tasks.
 func (m *message) taskOf() (string, bool) {
-	in := m.env.Params
+	in, asked := m.env.Params, ""
 	switch {
 	case m.env.Kind == rewrite.KindNotification:
 	case m.call != nil && m.call.method == "tasks/get":
-		if m.call.target != "" {
-			return m.call.target, true
-		}
-		in = m.env.Result
+		in, asked = m.env.Result, m.call.target
 	default:
 		return "", false
 	}
+	// The server's own word counts, which may have read the request in another way.
 	at, _ := rewrite.Lookup(m.raw, in, "taskId")
-	id, ok := rewrite.String(m.raw, at)
-	return id, ok
+	if id, ok := rewrite.String(m.raw, at); ok {
+		return id, true
+	}
+	return asked, asked != ""
 }
 
 // refitTask refits the questions of a task, and keeps them.

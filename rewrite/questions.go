@@ -45,6 +45,17 @@ type Questions struct {
 	Surplus []Span
 }
 
+// Without returns the text at s, without the members of Surplus that stand in it.
+func (q *Questions) Without(raw []byte, s Span) []byte {
+	var e Edits
+	for _, at := range q.Surplus {
+		if at.Start > s.Start && at.End < s.End {
+			e.Remove(Span{at.Start - s.Start, at.End - s.Start})
+		}
+	}
+	return e.Apply(s.Of(raw))
+}
+
 // FindQuestions finds the elicitations that a message to the client asks.
 func FindQuestions(raw []byte, env Envelope) Questions {
 	var q Questions
@@ -132,13 +143,16 @@ type Answers struct {
 	Responses Member   // inputResponses of params
 	State     Member   // requestState of params
 	List      []Member // one a key, the last of each
-	Surplus   []Span   // as in Questions
+
+	// Surplus is as in Questions. Members that say what the request is for
+	// count, too: two readers must not see two calls.
+	Surplus []Span
 }
 
 // FindAnswers finds the input responses and the state in a request's params.
 func FindAnswers(raw []byte, env Envelope) Answers {
 	var a Answers
-	m := unique(raw, env.Params, &a.Surplus, "inputResponses", "requestState")
+	m := unique(raw, env.Params, &a.Surplus, "inputResponses", "requestState", "name", "uri", "arguments", "taskId")
 	a.Responses, a.State = m[0], m[1]
 	last := map[string]int{}
 	for e := range Members(raw, a.Responses.Value) {
