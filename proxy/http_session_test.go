@@ -260,7 +260,10 @@ func TestHTTPSessionIdle(t *testing.T) {
 				s.leave()
 			}
 		}
-		sessions["asked"].calls.add(callKey{ToClient, "1"}, &call{form: &form{}})
+		asked := &sessions["asked"].session
+		asked.mu.Lock()
+		asked.calls.add(callKey{ToClient, "1"}, &call{form: &form{}})
+		asked.mu.Unlock()
 		time.Sleep(50 * time.Minute)
 		sessions["used"].enter(r)
 		sessions["used"].leave()
@@ -290,7 +293,9 @@ func TestHTTPSessionIdle(t *testing.T) {
 			}
 		}
 		sessions["busy"].leave()
-		sessions["asked"].calls.remove(callKey{ToClient, "1"})
+		asked.mu.Lock()
+		asked.calls.remove(callKey{ToClient, "1"})
+		asked.mu.Unlock()
 		time.Sleep(3 * time.Hour)
 		if got := left(); got != "" || p.sessions.sweeper != nil {
 			t.Errorf("left at the end: %s", got)

@@ -13,7 +13,7 @@ import (
 )
 
 // testPolicy compiles the built-in policy with changes.
-func testPolicy(t *testing.T, change ...func(*policy.Config)) func() *policy.Policy {
+func testPolicy(t testing.TB, change ...func(*policy.Config)) func() *policy.Policy {
 	t.Helper()
 	c := policy.Default()
 	for _, f := range change {
