@@ -15,13 +15,14 @@ import (
 // empty one, which a client is told.
 func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
 	var elements []element
+	share := new(iconShare)
 	for at := range rewrite.Elements(raw, arrayAt(raw)) {
 		text := at.Of(raw)
 		env, err := rewrite.Scan(text)
 		if err != nil || env.Kind == rewrite.KindBatch {
 			return outcome{}, rewrite.ErrNotMessage
 		}
-		elements = append(elements, element{at: at, message: &message{session: s, to: to, raw: text, env: env, policy: p, batch: true}})
+		elements = append(elements, element{at: at, message: &message{session: s, to: to, raw: text, env: env, policy: p, batch: true, share: share}})
 	}
 	if len(elements) == 0 {
 		if to == ToServer {
@@ -31,11 +32,15 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 	}
 	var edits rewrite.Edits
 	var answered []*call
+	var after []func()
 	whole := true
 	for i, e := range elements {
 		out := e.handle()
 		elements[i].reply = out.reply
 		answered = append(answered, out.answered...)
+		if out.after != nil {
+			after = append(after, out.after)
+		}
 		switch {
 		case out.forward == nil || out.reply != nil:
 			whole = false
@@ -44,7 +49,11 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		}
 	}
 	if whole {
-		return outcome{forward: edits.Apply(raw), answered: answered}, nil
+		return outcome{forward: edits.Apply(raw), answered: answered, after: func() {
+			for _, f := range after {
+				f()
+			}
+		}}, nil
 	}
 	refused := s.refuseBatch(to, elements)
 	refused.answered = answered

@@ -18,23 +18,42 @@ func (m *message) cacheability() {
 	if m.env.Kind != rewrite.KindResult || m.call == nil || m.call.revision < revisionModern || m.session.proxy.Icons == nil {
 		return
 	}
-	if !listsIcons(m.call.method) || !m.incomplete && !m.policy.Icons.MayInline() {
+	lists := listsIcons(m.call.method)
+	if !m.incomplete && !(lists && m.policy.Icons.MayInline()) {
 		return
 	}
-	scope, has := rewrite.Get(m.raw, m.env.Result, "cacheScope")
+	scope, ttl := m.cacheMembers()
 	switch v, _ := rewrite.String(m.raw, scope.Value); {
-	case !has:
+	case scope.At.Empty() && lists:
 		m.edits.Prepend(m.raw, m.env.Result, []byte(`"cacheScope":"private"`))
-	case v != "private":
+	case !scope.At.Empty() && v != "private":
 		m.edits.Replace(scope.Value, []byte(`"private"`))
 	}
-	if !m.incomplete {
+	if !m.incomplete || ttl.At.Empty() {
 		return
 	}
-	ttl, has := rewrite.Get(m.raw, m.env.Result, "ttlMs")
-	if n, err := strconv.ParseFloat(string(ttl.Value.Of(m.raw)), 64); has && (err != nil || n > incompleteTTL) {
+	if n, err := strconv.ParseFloat(string(ttl.Value.Of(m.raw)), 64); err != nil || n > incompleteTTL {
 		m.edits.Replace(ttl.Value, []byte(strconv.Itoa(incompleteTTL)))
 	}
+}
+
+// cacheMembers are the result's cacheScope and ttlMs. What another reader could
+// take for them is taken out.
+func (m *message) cacheMembers() (scope, ttl rewrite.Member) {
+	for one := range rewrite.Members(m.raw, m.env.Result) {
+		for name, to := range map[string]*rewrite.Member{"cacheScope": &scope, "ttlMs": &ttl} {
+			switch {
+			case one.Key == name:
+				if !to.At.Empty() {
+					m.edits.Remove(to.At)
+				}
+				*to = one
+			case rewrite.Fold(one.Key) == rewrite.Fold(name):
+				m.edits.Remove(one.At)
+			}
+		}
+	}
+	return scope, ttl
 }
 
 // listsIcons reports whether the results of a method can be cached and have icons.

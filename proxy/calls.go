@@ -23,10 +23,11 @@ type call struct {
 	method string
 
 	// Of a request to the server:
-	target   string   // what it is for: a tool's or prompt's name, a resource's URI, a task's id
-	digest   [32]byte // of what the call is, see CallDigest; set where canAsk
-	canAsk   bool     // its result may carry inputRequests
-	revision string   // declared in _meta; empty before 2026-07-28
+	target   string      // what it is for: a tool's or prompt's name, a resource's URI, a task's id
+	digest   [32]byte    // of what the call is, see CallDigest; set where canAsk
+	canAsk   bool        // its result may carry inputRequests
+	revision string      // declared in _meta; empty before 2026-07-28
+	asked    listChanged // of subscriptions/listen: what it subscribes to
 
 	// Of a request of our own: who waits for the response. It has room for one.
 	waiter chan<- []byte

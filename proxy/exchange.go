@@ -36,6 +36,8 @@ type message struct {
 	own     *call // what a request itself is
 
 	edits      rewrite.Edits
+	share      *iconShare
+	after      func()   // see outcome
 	incomplete bool     // it goes out without icons that may come later
 	enforced   bool     // its edits are made even where the policy only observes
 	out        *outcome // set by a step that settles what becomes of the message
@@ -45,6 +47,9 @@ type message struct {
 type outcome struct {
 	forward []byte // goes on, in the direction of the message; nil: nothing does
 	reply   []byte // goes back to whoever sent the message; nil: nothing does
+
+	// after, if not nil, is to be called once the message has gone on.
+	after func()
 
 	// answered are the server's requests that a message to it answers. Where
 	// the session settles, they are still open.

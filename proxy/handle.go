@@ -23,7 +23,7 @@ func (s *session) handleScanned(to Direction, raw []byte, env rewrite.Envelope) 
 	if env.Kind == rewrite.KindBatch {
 		return s.batch(to, raw, p)
 	}
-	m := &message{session: s, to: to, raw: raw, env: env, policy: p}
+	m := &message{session: s, to: to, raw: raw, env: env, policy: p, share: new(iconShare)}
 	return m.handle(), nil
 }
 
@@ -77,6 +77,9 @@ func (m *message) finish() outcome {
 		m.session.mu.Lock()
 		m.session.calls.remove(callKey{m.to, canonicalID(m.id())})
 		m.session.mu.Unlock()
+	}
+	if out.forward != nil {
+		out.after = m.after
 	}
 	if m.to == ToServer && m.call != nil {
 		out.answered = []*call{m.call}

@@ -163,6 +163,9 @@ func (x *exchange) take(res *http.Response, out outcome, text, body []byte) ([]b
 	if out.reply != nil {
 		x.session.send(ToServer, out.reply)
 	}
+	if out.after != nil {
+		out.after()
+	}
 	switch {
 	case out.forward == nil && len(x.ids) > 0:
 		return x.errorBody(codeInternal, "mcp-refit: the server's answer was not passed on: it asks for what is not allowed"), ""

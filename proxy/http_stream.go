@@ -230,8 +230,8 @@ func (b *sseBody) event(name string, data []byte) []byte {
 	if out.reply != nil {
 		s.send(ToServer, out.reply)
 	}
-	if out.forward == nil {
-		return nil
+	if out.after != nil {
+		out.after()
 	}
 	return out.forward
 }

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -23,6 +25,7 @@ type iconJob struct {
 	late  []*icon.Pending
 
 	tallies []tally
+	others  int // icons that none of them counts
 }
 
 // A wanted icon is one that the policy inlines.
@@ -32,6 +35,27 @@ type wanted struct {
 	image     icon.Image
 	host      string
 	rule      string
+}
+
+func (w *wanted) arrived() bool {
+	select {
+	case <-w.pending.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// because is a decision on the icon that is made after the policy's own.
+func (w *wanted) because(reason string) policy.IconDecision {
+	return policy.IconDecision{Reason: reason, Rule: w.rule, Host: w.host}
+}
+
+// An iconShare is what all messages of a batch have together, as one message
+// by itself has it alone: the time to wait for icons and the room for them.
+type iconShare struct {
+	until time.Time // no wait is longer; zero: none has begun
+	bytes int       // of the data: URIs placed so far
 }
 
 // judgeIcons decides what becomes of each icon and website that the server sends.
@@ -53,28 +77,62 @@ func (m *message) clientIcons() {
 // icons decides on the icons of a message at that place. A client of a
 // revision that has no icons gets none.
 func (m *message) icons(at rewrite.Place, leaveOut bool) {
-	j := iconJob{m: m, sets: rewrite.Icons(m.raw, m.env, at)}
-	if len(j.sets) == 0 {
+	sets, err := rewrite.Icons(m.raw, m.env, at)
+	if err != nil {
+		m.tooManyIcons(err)
 		return
 	}
-	j.place = make([][]rewrite.Placement, len(j.sets))
-	for i := range j.sets {
-		j.place[i] = make([]rewrite.Placement, len(j.sets[i].Icons))
-		for k := range j.sets[i].Icons {
+	if len(sets) == 0 {
+		return
+	}
+	j := iconJob{m: m, sets: sets, place: placements(sets)}
+	for i := range sets {
+		for k := range sets[i].Icons {
 			j.judge(i, k, leaveOut)
 		}
 	}
 	j.collect()
 	j.budget()
-	for i := range j.sets {
-		s := &j.sets[i]
-		s.Edit(m.raw, &m.edits, j.place[i], j.keepWebsite(s))
+	for i := range sets {
+		s := &sets[i]
+		if keep := j.keepWebsite(s); !m.policy.Config.Observe {
+			s.Edit(m.raw, &m.edits, j.place[i], keep)
+		}
 	}
 	j.log()
 	if len(j.late) > 0 {
 		m.incomplete = true
 		m.announce(j.late)
 	}
+}
+
+// tooManyIcons refuses a message with more icons than can be judged.
+func (m *message) tooManyIcons(err error) {
+	text := "mcp-refit: this message was not passed on: it has " + err.Error()
+	m.decide(Decision{Path: "icons", Rule: "icon", Verdict: VerdictRefused, Reason: err.Error()})
+	switch m.env.Kind {
+	case rewrite.KindRequest:
+		m.refuse(codeInvalidRequest, text)
+	case rewrite.KindResult:
+		m.replace(errorMessage(m.id(), codeInternal, text))
+	default:
+		m.drop()
+	}
+}
+
+// placements are those of all icons, which begin as stripped.
+func placements(sets []rewrite.IconSet) [][]rewrite.Placement {
+	n := 0
+	for i := range sets {
+		n += len(sets[i].Icons)
+	}
+	all := make([]rewrite.Placement, n)
+	place := make([][]rewrite.Placement, len(sets))
+	for i := range sets {
+		n = len(sets[i].Icons)
+		place[i], all = all[:n:n], all[n:]
+	}
+	return place
 }
 
 // judge decides on one icon. What is to be inlined is begun at once, so that
@@ -105,6 +163,9 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 		if d.Data {
 			url = ic.Src
 		}
+		if j.wait == nil {
+			j.wait = make([]wanted, 0, len(j.sets))
+		}
 		j.wait = append(j.wait, wanted{
 			set: set, icon: n, host: d.Host, rule: d.Rule,
 			pending: j.m.session.proxy.Icons.Begin(url, ic.MimeType),
@@ -114,24 +175,27 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 	}
 }
 
-// collect waits for the icons that are on their way, all together for at most
-// the policy's deadline. Those that come later are stripped this time.
-func (j *iconJob) collect() {
-	ready := func(w wanted) bool {
-		select {
-		case <-w.pending.Done():
-			return true
-		default:
-			return false
-		}
-	}
-	ctx := context.Background()
-	if !allOf(j.wait, ready) {
+// waiting is the context of a wait for icons. It ends when the policy's
+// deadline is over, which begins with the first wait and is that of the whole
+// message, or batch of messages.
+func (j *iconJob) waiting() (context.Context, context.CancelFunc) {
+	share := j.m.share
+	if share.until.IsZero() {
 		if flush := j.m.session.waiting; flush != nil {
 			flush(j.m.to)
 		}
+		share.until = time.Now().Add(j.m.policy.Config.Icons.Deadline.Std())
+	}
+	return context.WithDeadline(context.Background(), share.until)
+}
+
+// collect waits for the icons that are on their way, all together for at most
+// the policy's deadline. Those that come later are stripped this time.
+func (j *iconJob) collect() {
+	ctx := context.Background()
+	if slices.ContainsFunc(j.wait, func(w wanted) bool { return !w.arrived() }) {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, j.m.policy.Config.Icons.Deadline.Std())
+		ctx, cancel = j.waiting()
 		defer cancel()
 	}
 	for i := range j.wait {
@@ -142,73 +206,104 @@ func (j *iconJob) collect() {
 			continue
 		}
 		reason := "it has not arrived in time, and may be there the next time"
-		if !ready(*w) {
+		switch why := icon.ReasonOf(err); {
+		case !w.arrived():
 			j.late = append(j.late, w.pending)
-		} else {
+		case why == icon.ReasonBusy || why == icon.ReasonPurged: // which speaks of the moment
+			j.m.incomplete = true
+			fallthrough
+		default:
 			reason = "it was fetched or decoded in vain: " + string(icon.ReasonOf(err))
 		}
-		j.tell(w.set, w.icon, policy.IconDecision{Reason: reason, Rule: w.rule, Host: w.host}, VerdictStripped)
+		j.tell(w.set, w.icon, w.because(reason), VerdictStripped)
 	}
 	j.wait = slices.DeleteFunc(j.wait, func(w wanted) bool { return w.image.URI == "" })
-}
-
-func allOf[T any](list []T, ok func(T) bool) bool {
-	return !slices.ContainsFunc(list, func(v T) bool { return !ok(v) })
 }
 
 // budget places the pictures that have arrived, within the policy's budget for
 // a message: the largest are scaled down first, and then stripped.
 func (j *iconJob) budget() {
-	limit := int(j.m.policy.Config.Icons.Budget.PerMessage)
 	total := 0
-	for _, w := range j.wait {
-		total += len(w.image.URI)
+	for i := range j.wait {
+		total += len(j.wait[i].image.URI)
 	}
-	if limit > 0 && total > limit {
-		total = j.shrink(total, limit)
-	}
-	if limit > 0 && total > limit {
-		slices.SortStableFunc(j.wait, func(a, b wanted) int { return len(b.image.URI) - len(a.image.URI) })
-		for len(j.wait) > 0 && total > limit {
-			w := j.wait[0]
-			total -= len(w.image.URI)
-			j.tell(w.set, w.icon, policy.IconDecision{Reason: "the message's budget for icons is used up", Rule: w.rule, Host: w.host}, VerdictStripped)
-			j.wait = j.wait[1:]
+	if limit := int(j.m.policy.Config.Icons.Budget.PerMessage); limit > 0 {
+		limit = max(0, limit-j.m.share.bytes)
+		if total > limit {
+			total = j.shrink(total, limit)
+		}
+		if total > limit {
+			total = j.stripLargest(total, limit)
 		}
 	}
-	for _, w := range j.wait {
-		j.place[w.set][w.icon] = rewrite.Placement{
-			URI: w.image.URI, Size: strconv.Itoa(w.image.Width) + "x" + strconv.Itoa(w.image.Height),
-		}
-		j.tell(w.set, w.icon, policy.IconDecision{Reason: "inlined as " + strconv.Itoa(w.image.Width) + "x" + strconv.Itoa(w.image.Height), Rule: w.rule, Host: w.host}, VerdictInlined)
+	j.m.share.bytes += total
+	for i := range j.wait {
+		w := &j.wait[i]
+		j.place[w.set][w.icon] = rewrite.Placement{URI: w.image.URI, Width: w.image.Width, Height: w.image.Height}
+		j.tell(w.set, w.icon, w.because(inlined), VerdictInlined)
 	}
 }
 
-// shrink scales down those that are above a fair share of the budget, and
-// returns the total size after that.
-func (j *iconJob) shrink(total, limit int) int {
-	share := limit / len(j.wait)
-	ctx, cancel := context.WithTimeout(context.Background(), j.m.policy.Config.Icons.Deadline.Std())
-	defer cancel()
-	smaller := map[string]icon.Image{} // equal icons are scaled once
-	for i := range j.wait {
-		w := &j.wait[i]
-		if len(w.image.URI) <= share {
-			continue
-		}
-		was := w.image.URI
-		s, done := smaller[was]
-		if !done {
-			var err error
-			if s, err = j.m.session.proxy.Icons.Shrink(ctx, w.image, share); err != nil {
-				s = w.image
-			}
-			smaller[was] = s
-		}
-		total += len(s.URI) - len(was)
-		w.image = s
+const inlined = "fetched or decoded, and encoded anew"
+
+// stripLargest takes out pictures until the rest is within the limit, and
+// returns how much that is.
+func (j *iconJob) stripLargest(total, limit int) int {
+	slices.SortStableFunc(j.wait, func(a, b wanted) int { return len(b.image.URI) - len(a.image.URI) })
+	for len(j.wait) > 0 && total > limit {
+		w := &j.wait[0]
+		total -= len(w.image.URI)
+		j.tell(w.set, w.icon, w.because("the message's budget for icons is used up"), VerdictStripped)
+		j.wait = j.wait[1:]
 	}
 	return total
+}
+
+// shrink scales down the largest, and returns the total size after that. Those
+// that are not done by the deadline are late.
+func (j *iconJob) shrink(total, limit int) int {
+	most := fairShare(j.wait, limit)
+	smaller := map[string]*icon.Pending{} // equal icons are scaled once
+	for i := range j.wait {
+		if uri := j.wait[i].image.URI; len(uri) > most && smaller[uri] == nil {
+			smaller[uri] = j.m.session.proxy.Icons.BeginShrink(j.wait[i].image, most)
+		}
+	}
+	ctx, cancel := j.waiting()
+	defer cancel()
+	for i := range j.wait {
+		w := &j.wait[i]
+		was := len(w.image.URI)
+		p := smaller[w.image.URI]
+		if p == nil {
+			continue
+		}
+		image, err := p.Wait(ctx)
+		if err == nil {
+			w.image = image
+			total += len(image.URI) - was
+		} else if errors.Is(err, icon.ErrPending) {
+			j.late = append(j.late, p)
+		}
+	}
+	return total
+}
+
+// fairShare is the size to which the largest pictures are to be cut down, all
+// to the same, for the total to be within the limit.
+func fairShare(list []wanted, limit int) int {
+	sizes := make([]int, len(list))
+	for i := range list {
+		sizes[i] = len(list[i].image.URI)
+	}
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if each := limit / (len(sizes) - i); size > each {
+			return each
+		}
+		limit -= size
+	}
+	return limit
 }
 
 // keepWebsite decides on the websiteUrl of an Implementation. It is never fetched.
@@ -224,20 +319,19 @@ func (j *iconJob) keepWebsite(s *rewrite.IconSet) bool {
 	if d.Verdict != policy.Strip {
 		verdict = VerdictKept
 	}
-	j.m.decide(Decision{Path: s.Path + ".websiteUrl", Rule: "website", Verdict: verdict, Reason: reasonText(d)})
+	j.m.decide(Decision{Path: s.Path() + ".websiteUrl", Rule: "website", Verdict: verdict, Reason: reasonText(d.Reason, d.Host)})
 	return d.Verdict != policy.Strip
 }
 
 // tell counts the verdict on one icon for the log, and audits it.
 func (j *iconJob) tell(set, n int, d policy.IconDecision, verdict string) {
-	text := reasonText(d)
-	j.count(verdict, text)
+	j.count(verdict, d.Reason, d.Host)
 	if !j.m.audited() {
 		return
 	}
 	s := &j.sets[set]
 	j.m.audit(Decision{
-		Path: s.Path + ".icons[" + strconv.Itoa(n) + "]", Rule: "icon", Verdict: verdict, Reason: text,
+		Path: s.Path() + ".icons[" + strconv.Itoa(n) + "]", Rule: "icon", Verdict: verdict, Reason: reasonText(d.Reason, d.Host),
 		Before: []byte(s.Icons[n].Src), After: []byte(j.place[set][n].URI),
 	})
 }
@@ -245,20 +339,22 @@ func (j *iconJob) tell(set, n int, d policy.IconDecision, verdict string) {
 // A tally says how many icons of a message met the same end. A list of
 // thousands of tools makes a few lines in the log.
 type tally struct {
-	verdict, reason string
-	icons           int
+	verdict, reason, host string
+	icons                 int
 }
 
-func (j *iconJob) count(verdict, reason string) {
+func (j *iconJob) count(verdict, reason, host string) {
 	for i := range j.tallies {
-		if t := &j.tallies[i]; t.verdict == verdict && t.reason == reason {
+		if t := &j.tallies[i]; t.verdict == verdict && t.reason == reason && t.host == host {
 			t.icons++
 			return
 		}
 	}
 	if len(j.tallies) < maxTallies {
-		j.tallies = append(j.tallies, tally{verdict, reason, 1})
+		j.tallies = append(j.tallies, tally{verdict, reason, host, 1})
+		return
 	}
+	j.others++
 }
 
 // maxTallies is how many lines the icons of one message may make in the log.
@@ -270,17 +366,19 @@ func (j *iconJob) log() {
 		if t.verdict == VerdictKept {
 			log = j.m.session.log().Debug
 		}
-		log(j.m.verb(t.verdict), zap.String("rule", "icon"), zap.Int("icons", t.icons), zap.String("path", j.sets[0].Path),
-			zap.String("why", t.reason), zap.String("method", j.m.method()), zap.Stringer("direction", j.m.to))
+		log(j.m.verb(t.verdict), zap.String("rule", "icon"), zap.Int("icons", t.icons), zap.String("path", j.sets[0].Path()),
+			zap.String("why", reasonText(t.reason, t.host)), zap.String("method", j.m.method()), zap.Stringer("direction", j.m.to))
+	}
+	if j.others > 0 {
+		j.m.session.log().Info("more icons were judged", zap.Int("icons", j.others), zap.String("method", j.m.method()))
 	}
 }
 
 // reasonText says why, and for which host; never the whole URL, which may
 // carry a token.
-func reasonText(d policy.IconDecision) string {
-	text := d.Reason
-	if d.Host != "" {
-		text += " (" + d.Host + ")"
+func reasonText(reason, host string) string {
+	if host == "" {
+		return reason
 	}
-	return text
+	return reason + " (" + host + ")"
 }

@@ -48,9 +48,7 @@ type session struct {
 	server   string // the server's name, from its Implementation
 	changed  listChanged
 
-	// announcing are the list_changed notifications of ours that are to follow
-	// once icons have arrived.
-	announcing map[string]bool
+	news announcements
 
 	calls calls
 	tasks taskForms // of tasks whose answer comes by tasks/result
@@ -178,7 +176,10 @@ func (s *session) settle(answered []*call) {
 
 // end forgets what the proxy keeps of a session elsewhere. The transport calls
 // it when the session is over.
-func (s *session) end() { s.proxy.subs.unsubscribe(s, nil) }
+func (s *session) end() {
+	s.news.end()
+	s.proxy.subs.unsubscribe(s, nil)
+}
 
 // full reports whether one more request may not be remembered.
 func (c *calls) full(p *policy.Policy, one *call) bool {
@@ -213,6 +214,8 @@ func (m *message) newCall() *call {
 		one.revision, _ = rewrite.String(m.raw, at)
 	}
 	switch one.method {
+	case "subscriptions/listen":
+		one.asked = m.subscribes()
 	case "tools/call", "prompts/get":
 		one.target = m.param("name")
 	case "resources/read":

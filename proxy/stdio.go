@@ -249,6 +249,9 @@ func (l *link) pass(to Direction, out outcome, wire []byte) error {
 	if err != nil && to == ToServer {
 		l.unreachable(out.forward)
 	}
+	if out.after != nil {
+		out.after()
+	}
 	return err
 }
 

@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/mcp-refit/mcp-refit/rewrite"
@@ -18,6 +18,7 @@ const metaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
 type subscriptions struct {
 	mu   sync.Mutex
 	open map[*session][]subscription
+	news announcements
 }
 
 type subscription struct {
@@ -25,7 +26,17 @@ type subscription struct {
 	wanted listChanged
 }
 
-// subscribed notes what the server acknowledges of a client's subscription.
+// subscribes is what a subscription, or the acknowledgement of one, names.
+func (m *message) subscribes() listChanged {
+	named := func(what string) bool {
+		at, _ := rewrite.Lookup(m.raw, m.env.Params, "notifications", what)
+		return string(at.Of(m.raw)) == "true"
+	}
+	return listChanged{tools: named("toolsListChanged"), prompts: named("promptsListChanged"), resources: named("resourcesListChanged")}
+}
+
+// subscribed notes what the server acknowledges of a client's subscription,
+// for as long as that is open.
 func (m *message) subscribed() {
 	if m.env.Kind != rewrite.KindNotification || m.env.Method != "notifications/subscriptions/acknowledged" {
 		return
@@ -34,27 +45,28 @@ func (m *message) subscribed() {
 	if !ok {
 		return
 	}
+	key := callKey{ToServer, canonicalID(id.Of(m.raw))}
 	m.session.mu.Lock()
-	call := m.session.calls.open[callKey{ToServer, canonicalID(id.Of(m.raw))}]
-	m.session.mu.Unlock()
-	if call == nil || call.method != "subscriptions/listen" {
+	defer m.session.mu.Unlock() // so that it can't end in between
+	one := m.session.calls.open[key]
+	if one == nil || one.method != "subscriptions/listen" {
 		return
 	}
-	m.session.proxy.subs.unsubscribe(m.session, call.id)
-	one := subscription{id: bytes.Clone(id.Of(m.raw))}
-	for name, to := range map[string]*bool{
-		"toolsListChanged": &one.wanted.tools, "promptsListChanged": &one.wanted.prompts, "resourcesListChanged": &one.wanted.resources,
-	} {
-		at, _ := rewrite.Lookup(m.raw, m.env.Params, "notifications", name)
-		*to = string(at.Of(m.raw)) == "true"
-	}
-	s := &m.session.proxy.subs
+	granted := m.subscribes()
+	granted.tools = granted.tools && one.asked.tools
+	granted.prompts = granted.prompts && one.asked.prompts
+	granted.resources = granted.resources && one.asked.resources
+	m.session.proxy.subs.subscribe(m.session, subscription{one.id, granted})
+}
+
+func (s *subscriptions) subscribe(on *session, one subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		s.open = make(map[*session][]subscription)
 	}
-	s.open[m.session] = append(s.open[m.session], one)
+	id := canonicalID(one.id)
+	s.open[on] = append(slices.DeleteFunc(s.open[on], func(other subscription) bool { return canonicalID(other.id) == id }), one)
 }
 
 // unsubscribe forgets a stream that has ended: one of a session over which
@@ -93,6 +105,6 @@ func (s *subscriptions) notify(notification string, wants func(listChanged) bool
 	}
 	s.mu.Unlock()
 	for _, p := range posts {
-		p.send(ToClient, p.message)
+		go p.send(ToClient, p.message) // one that does not read holds up no other
 	}
 }

@@ -51,11 +51,15 @@ func TestIconsCarriers(t *testing.T) {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		var got []string
-		for _, s := range Icons(raw, env, Place{tt.toClient, tt.method}) {
+		sets, err := Icons(raw, env, Place{tt.toClient, tt.method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sets {
 			if len(s.Icons) != 1 || s.Icons[0].Src != "https://x.example/i.png" || s.Icons[0].Bad != "" {
 				t.Errorf("%s: icons %+v", tt.name, s.Icons)
 			}
-			got = append(got, s.Path)
+			got = append(got, s.Path())
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: found %q, want %q", tt.name, got, tt.want)
@@ -65,7 +69,7 @@ func TestIconsCarriers(t *testing.T) {
 
 func TestIconEdit(t *testing.T) {
 	keep, strip := Placement{Keep: true}, Placement{}
-	inline := Placement{URI: "data:image/png;base64,AA==", Size: "64x64"}
+	inline := Placement{URI: "data:image/png;base64,AA==", Width: 64, Height: 64}
 	tests := []struct {
 		name  string
 		tool  string // the carrier
@@ -97,7 +101,8 @@ func TestIconEdit(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e Edits
-		for _, s := range Icons(raw, env, Place{true, "tools/list"}) {
+		sets, _ := Icons(raw, env, Place{true, "tools/list"})
+		for _, s := range sets {
 			if len(s.Icons) != len(tt.place) {
 				t.Fatalf("%s: %d icons", tt.name, len(s.Icons))
 			}
@@ -120,7 +125,7 @@ func TestIconBad(t *testing.T) {
 		{`{"src":"a","sizes":1,"Sizes":2}`, "sizes is written twice or in another case"},
 	}
 	for _, tt := range tests {
-		if got := icon([]byte(tt.entry), Span{0, len(tt.entry)}); got.Bad != tt.bad {
+		if got, _ := (&carriers{raw: []byte(tt.entry)}).icon(0); got.Bad != tt.bad {
 			t.Errorf("%s: %q, want %q", tt.entry, got.Bad, tt.bad)
 		}
 	}
@@ -135,7 +140,7 @@ func TestWebsite(t *testing.T) {
 	for _, tt := range tests {
 		raw := []byte(`{"jsonrpc":"2.0","id":1,"result":{"serverInfo":` + tt.info + `}}`)
 		env, _ := Scan(raw)
-		s := Icons(raw, env, Place{true, "initialize"})
+		s, _ := Icons(raw, env, Place{true, "initialize"})
 		if len(s) != 1 || s[0].Website.URL != tt.url || s[0].Website.Bad != tt.bad {
 			t.Errorf("%s: %+v", tt.info, s)
 			continue

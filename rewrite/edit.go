@@ -11,6 +11,7 @@ import (
 // span is lost with it. The zero value holds no edit.
 type Edits struct {
 	list []edit
+	free []byte // of a piece of memory that many small edits share
 }
 
 type edit struct {
@@ -57,15 +58,9 @@ func (e *Edits) Apply(raw []byte) []byte {
 
 // appendTo adds the message with all edits made to what out holds.
 func (e *Edits) appendTo(out, raw []byte) []byte {
-	slices.SortStableFunc(e.list, func(a, b edit) int {
-		if a.at.Start != b.at.Start {
-			return cmp.Compare(a.at.Start, b.at.Start)
-		}
-		if a.at.Empty() != b.at.Empty() { // what is inserted stands before what goes
-			return cmp.Compare(a.at.End, b.at.End)
-		}
-		return cmp.Compare(b.at.End, a.at.End)
-	})
+	if !slices.IsSortedFunc(e.list, order) { // most are made from front to back
+		slices.SortStableFunc(e.list, order)
+	}
 	from := 0
 	for _, d := range e.list {
 		if d.at.Start < from {
@@ -79,6 +74,30 @@ func (e *Edits) appendTo(out, raw []byte) []byte {
 		}
 	}
 	return append(out, raw[from:]...)
+}
+
+func order(a, b edit) int {
+	if a.at.Start != b.at.Start {
+		return cmp.Compare(a.at.Start, b.at.Start)
+	}
+	if a.at.Empty() != b.at.Empty() { // what is inserted stands before what goes
+		return cmp.Compare(a.at.End, b.at.End)
+	}
+	return cmp.Compare(b.at.End, a.at.End)
+}
+
+// room returns an empty slice for n bytes of an edit.
+func (e *Edits) room(n int) []byte {
+	const piece = 16 << 10
+	if n > len(e.free) {
+		if n > piece/4 {
+			return make([]byte, 0, n)
+		}
+		e.free = make([]byte, piece)
+	}
+	r := e.free[:0:n]
+	e.free = e.free[n:]
+	return r
 }
 
 // mendComma takes out the comma of a removed member: the one behind it, or the

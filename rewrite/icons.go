@@ -1,21 +1,41 @@
 package rewrite
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
 
+// MaxIcons bounds how many icons, and objects that have any, are looked at in
+// one message. A list of that many tools is nobody's; each costs us some 200
+// bytes, and as little as three bytes of the message.
+const MaxIcons = 1 << 17
+
+// ErrTooManyIcons says that a message has more than [MaxIcons].
+var ErrTooManyIcons = errors.New("more icons in one message than are looked at")
+
 // An IconSet is what one carrier (a tool, a resource, an Implementation …) has
 // of icons and website, and where.
 type IconSet struct {
-	Path    string // of the carrier, such as result.tools[3]
 	Icons   []Icon
 	Website Website
 
-	object Span
-	list   Span   // the member icons, empty if there is none that counts
-	array  bool   // its value is an array
-	drop   []Span // members that go in any case: duplicates, other spellings, no arrays
+	in       *step // the carrier, or the list whose element it is
+	index    int   // in that list; -1: it is no element
+	from, to int   // where its icons stand in those of the message
+
+	list  Span   // the member icons, empty if there is none that counts
+	array bool   // its value is an array
+	drop  []Span // members that go in any case: duplicates, other spellings, no arrays
+}
+
+// Path is where the carrier stands, such as result.tools[3].
+func (s *IconSet) Path() string {
+	if s.index < 0 {
+		return s.in.text()
+	}
+	return s.in.element(s.index).text()
 }
 
 // An Icon is one entry of an icons array.
@@ -24,8 +44,7 @@ type Icon struct {
 	MimeType string // decoded; empty if there is none
 	Bad      string // why the entry can't stay, whatever its URL; empty if it can
 
-	at     Span
-	object struct{ src, mime, sizes, theme Member }
+	at Span
 }
 
 // A Website is the websiteUrl of an Implementation.
@@ -38,123 +57,179 @@ type Website struct {
 // There reports whether there is a websiteUrl at all.
 func (w Website) There() bool { return !w.at.Empty() }
 
-// Icons finds the carriers in a message that have icons or a website.
-func Icons(raw []byte, env Envelope, in Place) []IconSet {
-	c := carriers{raw: raw}
-	var sets []IconSet
-	for _, carrier := range c.find(env, in) {
-		if s := iconSet(raw, carrier); s.list.End > 0 || len(s.drop) > 0 || s.Website.There() {
-			s.Path = carrier.path()
-			sets = append(sets, s)
-		}
+// Icons finds the carriers in a message that have icons or a website. The
+// error is nil or [ErrTooManyIcons].
+func Icons(raw []byte, env Envelope, in Place) ([]IconSet, error) {
+	c := carriers{raw: raw, left: MaxIcons}
+	c.find(env, in)
+	if c.left < 0 {
+		return nil, ErrTooManyIcons
 	}
-	return sets
+	for i := range c.sets {
+		s := &c.sets[i]
+		s.Icons = c.icons[s.from:s.to:s.to]
+	}
+	return c.sets, nil
 }
 
-func iconSet(raw []byte, c carrier) IconSet {
-	s := IconSet{object: c.object}
-	var value Span
-	walkMembers(raw, c.object, func(key, v Span, escaped bool) bool {
-		at := Span{key.Start, v.End}
-		switch quoted := key.Of(raw); {
-		case keyFolds(quoted, escaped, "icons"):
-			if decodeKey(quoted, escaped) != "icons" {
-				s.drop = append(s.drop, at)
-				break
-			}
-			if !s.list.Empty() {
-				s.drop = append(s.drop, s.list)
-			}
-			s.list, value = at, v
-		case c.implementation && keyFolds(quoted, escaped, "websiteurl"):
-			s.Website.add(raw, Member{decodeKey(quoted, escaped), at, v}, &s.drop)
-		}
-		return true
-	})
-	if s.list.Empty() {
-		return s
-	}
-	if s.array = raw[value.Start] == '['; !s.array {
-		s.drop = append(s.drop, s.list)
-		return s
-	}
-	for e := range Elements(raw, value) {
-		s.Icons = append(s.Icons, icon(raw, e))
-	}
-	return s
-}
+func (c *carriers) begin(in *step, index int) IconSet { return IconSet{in: in, index: index} }
 
-func (w *Website) add(raw []byte, m Member, drop *[]Span) {
-	if m.Key != "websiteUrl" {
-		*drop = append(*drop, m.At)
+// add notes a carrier, if it has anything.
+func (c *carriers) add(s IconSet) {
+	if s.list.Empty() && len(s.drop) == 0 && !s.Website.There() {
 		return
 	}
-	if w.There() {
-		*drop = append(*drop, w.at)
+	if c.left--; c.left >= 0 {
+		c.sets = append(c.sets, s)
 	}
-	*w = Website{at: m.At}
+}
+
+// drop notes a member that goes in any case.
+func (c *carriers) drop(s *IconSet, at Span) {
+	if c.left--; c.left >= 0 {
+		s.drop = append(s.drop, at)
+	}
+}
+
+// member looks at one member of a carrier, and returns where its value ends; 0
+// if it is none of ours.
+func (c *carriers) member(s *IconSet, key Span, escaped bool, value int, implementation bool) int {
+	quoted := key.Of(c.raw)
+	switch {
+	case keyFolds(quoted, escaped, "icons"):
+		if !keyIs(quoted, escaped, "icons") {
+			end := skip(c.raw, value)
+			c.drop(s, Span{key.Start, end})
+			return end
+		}
+		if !s.list.Empty() {
+			c.drop(s, s.list)
+		}
+		return c.entries(s, key, value)
+	case implementation && keyFolds(quoted, escaped, "websiteurl"):
+		end := skip(c.raw, value)
+		c.website(s, Member{decodeKey(quoted, escaped), Span{key.Start, end}, Span{value, end}})
+		return end
+	}
+	return 0
+}
+
+// entries reads the value of a member icons.
+func (c *carriers) entries(s *IconSet, key Span, value int) int {
+	s.from = len(c.icons)
+	end := c.array(value, func(at, _ int) int {
+		one, end := c.icon(at)
+		if c.left--; c.left >= 0 {
+			c.icons = append(c.icons, one)
+		}
+		return end
+	})
+	s.to = len(c.icons)
+	s.list = Span{key.Start, end}
+	if s.array = c.raw[value] == '['; !s.array {
+		c.drop(s, s.list)
+	}
+	return end
+}
+
+func (c *carriers) website(s *IconSet, m Member) {
+	if m.Key != "websiteUrl" {
+		c.drop(s, m.At)
+		return
+	}
+	if s.Website.There() {
+		c.drop(s, s.Website.at)
+	}
+	s.Website = Website{at: m.At}
 	var ok bool
-	if w.URL, ok = String(raw, m.Value); !ok {
-		w.Bad = "websiteUrl is not a string"
+	if s.Website.URL, ok = String(c.raw, m.Value); !ok {
+		s.Website.Bad = "websiteUrl is not a string"
 	}
 }
 
-// iconMembers are the members of an icon that we read, in the order of [Icon.members].
-var iconMembers = [...]struct{ exact, folded string }{
-	{"src", "src"}, {"mimeType", "mimetype"}, {"sizes", "sizes"}, {"theme", "theme"},
+// The members of an icon that we read.
+const (
+	iconSrc = iota
+	iconMIME
+	iconSizes
+	iconTheme
+	iconMembers
+)
+
+var iconNames = [iconMembers]struct{ exact, folded string }{
+	iconSrc: {"src", "src"}, iconMIME: {"mimeType", "mimetype"}, iconSizes: {"sizes", "sizes"}, iconTheme: {"theme", "theme"},
 }
 
-func (ic *Icon) members() [len(iconMembers)]*Member {
-	return [...]*Member{&ic.object.src, &ic.object.mime, &ic.object.sizes, &ic.object.theme}
-}
+// An iconObject is where the members of an icon stand.
+type iconObject [iconMembers]struct{ at, value Span }
 
-func icon(raw []byte, at Span) Icon {
-	ic := Icon{at: at}
-	if raw[at.Start] != '{' {
-		ic.Bad = "not an object"
-		return ic
+// iconObject reads the icon that begins at i. bad says why it can't be read.
+func (c *carriers) iconObject(i int) (o iconObject, bad string, end int) {
+	if c.raw[i] != '{' {
+		return o, "not an object", skip(c.raw, i)
 	}
-	walkMembers(raw, at, func(key, value Span, escaped bool) bool {
-		quoted := key.Of(raw)
-		for i, to := range ic.members() {
-			name := iconMembers[i]
+	end = c.object(i, func(key Span, escaped bool, v int) int {
+		quoted := key.Of(c.raw)
+		for n := range iconNames {
+			name := &iconNames[n]
 			if !keyFolds(quoted, escaped, name.folded) {
 				continue
 			}
-			if !to.At.Empty() || decodeKey(quoted, escaped) != name.exact {
-				ic.Bad = name.exact + " is written twice or in another case"
-				return false
+			end := skip(c.raw, v)
+			if !o[n].at.Empty() || !keyIs(quoted, escaped, name.exact) {
+				bad = name.exact + " is written twice or in another case"
 			}
-			*to = Member{name.exact, Span{key.Start, value.End}, value}
-			break
+			o[n].at, o[n].value = Span{key.Start, end}, Span{v, end}
+			return end
 		}
-		return true
+		return 0
 	})
-	if ic.Bad != "" {
-		return ic
-	}
-	if ic.object.src.At.Empty() {
+	return o, bad, end
+}
+
+func (c *carriers) icon(at int) (Icon, int) {
+	o, bad, end := c.iconObject(at)
+	ic := Icon{at: Span{at, end}, Bad: bad}
+	switch {
+	case bad != "":
+	case o[iconSrc].at.Empty():
 		ic.Bad = "no src"
-		return ic
+	default:
+		var ok bool
+		if ic.Src, ok = String(c.raw, o[iconSrc].value); !ok {
+			ic.Bad = "src is not a string"
+		}
+		ic.MimeType = mimeType(c.raw, o[iconMIME].value)
 	}
-	var ok bool
-	if ic.Src, ok = String(raw, ic.object.src.Value); !ok {
-		ic.Bad = "src is not a string"
+	return ic, end
+}
+
+// mimeType decodes a MIME type. The usual ones take no memory.
+func mimeType(raw []byte, at Span) string {
+	switch string(at.Of(raw)) {
+	case "":
+		return ""
+	case `"image/png"`:
+		return "image/png"
+	case `"image/svg+xml"`:
+		return "image/svg+xml"
 	}
-	ic.MimeType, _ = String(raw, ic.object.mime.Value)
-	return ic
+	v, _ := String(raw, at)
+	return v
 }
 
 // A Placement says what becomes of one icon. The zero value takes it out.
 type Placement struct {
 	Keep bool   // the URL stays as it came
 	URI  string // or this data: URI, of MIME type image/png, takes its place
-	Size string // of the picture in URI, such as 64x64
+
+	Width, Height int // of the picture in URI, in pixels
 }
 
+func (p *Placement) stays() bool { return p.Keep || p.URI != "" }
+
 // Edit adds to e what the placements (one an icon, in order) and the verdict
-// on the website ask for, and reports whether that is anything. With all set,
-// the icons go as a whole, for a client of a revision that has none. Members of
+// on the website ask for, and reports whether that is anything. Members of
 // kept icons that clients fail on are put right: sizes as one string (the form
 // of SEP-973's first draft), a theme other than light and dark, nulls.
 func (s *IconSet) Edit(raw []byte, e *Edits, place []Placement, keepWebsite bool) bool {
@@ -165,85 +240,104 @@ func (s *IconSet) Edit(raw []byte, e *Edits, place []Placement, keepWebsite bool
 	if s.Website.There() && !keepWebsite {
 		e.Remove(s.Website.at)
 	}
-	if !s.array {
-		return e.Len() > before
-	}
-	left := 0
-	for _, p := range place {
-		if p.Keep || p.URI != "" {
-			left++
-		}
-	}
-	if left == 0 && len(s.Icons) > 0 {
+	switch {
+	case !s.array || len(s.Icons) == 0:
+	case !slices.ContainsFunc(place, func(p Placement) bool { return p.stays() }):
 		e.Remove(s.list)
-		return true
-	}
-	for i, p := range place {
-		ic := &s.Icons[i]
-		switch {
-		case p.URI != "":
-			ic.inline(e, p)
-			ic.mendTheme(raw, e)
-		case p.Keep:
-			ic.mendSizes(raw, e)
-			ic.mendTheme(raw, e)
-			if at := ic.object.mime; !at.At.Empty() && raw[at.Value.Start] != '"' {
-				e.Remove(at.At)
-			}
-		default:
-			e.Remove(ic.at)
-		}
+	default:
+		s.editEach(raw, e, place)
 	}
 	return e.Len() > before
 }
 
-// inline puts the picture in the place of the URL, and says what it is.
-func (ic *Icon) inline(e *Edits, p Placement) {
-	with := strconv.AppendQuote(make([]byte, 0, len(p.URI)+64), p.URI)
-	set := func(m Member, name, value string) {
-		if m.At.Empty() {
-			with = append(with, `,"`+name+`":`+value...)
-			return
-		}
-		e.Replace(m.Value, []byte(value))
-	}
-	set(ic.object.mime, "mimeType", `"image/png"`)
-	set(ic.object.sizes, "sizes", `["`+p.Size+`"]`)
-	e.Replace(ic.object.src.Value, with)
-}
-
-func (ic *Icon) mendTheme(raw []byte, e *Edits) {
-	if m := ic.object.theme; !m.At.Empty() {
-		if v, _ := String(raw, m.Value); v != "light" && v != "dark" {
-			e.Remove(m.At)
-		}
-	}
-}
-
-func (ic *Icon) mendSizes(raw []byte, e *Edits) {
-	m := ic.object.sizes
-	if m.At.Empty() {
-		return
-	}
-	if one, ok := String(raw, m.Value); ok {
-		if sizes := strings.FieldsFunc(one, func(r rune) bool { return r == ' ' || r == ',' }); len(sizes) > 0 {
-			quoted := make([]string, len(sizes))
-			for i, s := range sizes {
-				quoted[i] = quote(s)
+func (s *IconSet) editEach(raw []byte, e *Edits, place []Placement) {
+	for i := 0; i < len(place); i++ {
+		at := s.Icons[i].at
+		if p := &place[i]; p.stays() {
+			o, _, _ := (&carriers{raw: raw}).iconObject(at.Start)
+			if p.Keep {
+				o.keep(raw, e)
+			} else {
+				o.inline(raw, e, p)
 			}
-			e.Replace(m.Value, []byte("["+strings.Join(quoted, ",")+"]"))
+			continue
+		}
+		for i+1 < len(place) && !place[i+1].stays() {
+			i++
+		}
+		e.Remove(Span{at.Start, s.Icons[i].at.End})
+	}
+}
+
+// keep lets the icon's URL stay as it came.
+func (o *iconObject) keep(raw []byte, e *Edits) {
+	o.mendSizes(raw, e)
+	o.mendTheme(raw, e)
+	if m := o[iconMIME]; !m.at.Empty() && raw[m.value.Start] != '"' {
+		e.Remove(m.at)
+	}
+}
+
+var pngType = []byte(`"image/png"`)
+
+// inline puts the picture in the place of the URL, and says what it is.
+func (o *iconObject) inline(raw []byte, e *Edits, p *Placement) {
+	size := e.room(32)
+	size = append(size, `["`...)
+	size = strconv.AppendInt(size, int64(p.Width), 10)
+	size = append(size, 'x')
+	size = strconv.AppendInt(size, int64(p.Height), 10)
+	size = append(size, `"]`...)
+
+	with := e.room(len(p.URI) + 96)
+	with = append(with, '"')
+	with = append(with, p.URI...) // base64: nothing in it needs an escape
+	with = append(with, '"')
+	if m := o[iconMIME]; m.at.Empty() {
+		with = append(append(with, `,"mimeType":`...), pngType...)
+	} else {
+		e.Replace(m.value, pngType)
+	}
+	if m := o[iconSizes]; m.at.Empty() {
+		with = append(append(with, `,"sizes":`...), size...)
+	} else {
+		e.Replace(m.value, size)
+	}
+	e.Replace(o[iconSrc].value, with)
+	o.mendTheme(raw, e)
+}
+
+func (o *iconObject) mendTheme(raw []byte, e *Edits) {
+	if m := o[iconTheme]; !m.at.Empty() {
+		if v, _ := String(raw, m.value); v != "light" && v != "dark" {
+			e.Remove(m.at)
+		}
+	}
+}
+
+func (o *iconObject) mendSizes(raw []byte, e *Edits) {
+	m := o[iconSizes]
+	if m.at.Empty() {
+		return
+	}
+	if one, ok := String(raw, m.value); ok {
+		if sizes := strings.FieldsFunc(one, func(r rune) bool { return r == ' ' || r == ',' }); len(sizes) > 0 {
+			for i, s := range sizes {
+				sizes[i] = quote(s)
+			}
+			e.Replace(m.value, []byte("["+strings.Join(sizes, ",")+"]"))
 			return
 		}
-		e.Remove(m.At)
+		e.Remove(m.at)
 		return
 	}
-	if raw[m.Value.Start] != '[' {
-		e.Remove(m.At)
+	if raw[m.value.Start] != '[' {
+		e.Remove(m.at)
 		return
 	}
-	for s := range Elements(raw, m.Value) {
+	for s := range Elements(raw, m.value) {
 		if raw[s.Start] != '"' {
-			e.Remove(m.At)
+			e.Remove(m.at)
 			return
 		}
 	}

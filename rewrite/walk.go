@@ -67,6 +67,14 @@ func keyFolds(quoted []byte, escaped bool, folded string) bool {
 	return len(quoted)-2 >= len(folded) && foldEqual(quoted[1:len(quoted)-1], folded)
 }
 
+// keyIs reports whether a key in its quotes reads as name.
+func keyIs(quoted []byte, escaped bool, name string) bool {
+	if escaped {
+		return decodeKey(quoted, true) == name
+	}
+	return string(quoted[1:len(quoted)-1]) == name
+}
+
 // Elements walks the elements of the array that stands at s, in order. It
 // yields nothing if there is no array at s. The text must have been checked,
 // as for [Members].

@@ -20,6 +20,7 @@ const (
 	defaultMaxPixels      = 2048 * 2048
 	defaultMaxIcon        = 24 << 10
 	defaultMaxPending     = 4096
+	defaultMaxWaiting     = 32 << 20
 	defaultMaxFetches     = 16
 	defaultMaxHostFetches = 6
 	defaultRate           = 50

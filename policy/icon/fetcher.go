@@ -53,6 +53,7 @@ type Fetcher struct {
 	MaxPixels int // pixels of an icon as it comes; default 4 Mi, as is negative
 
 	MaxPending     int     // icons on their way at a time; default 4096
+	MaxWaiting     int     // bytes of the icons that wait to be decoded; default 32 MiB
 	MaxFetches     int     // fetches at a time; default 16
 	MaxHostFetches int     // fetches from one host at a time; default 6
 	Rate           float64 // fetches a second; default 50
@@ -91,6 +92,7 @@ type inner struct {
 	wg      sync.WaitGroup // flights; Add under mu, unless closed
 	cache   cache
 	flights map[string]*Pending
+	waiting int             // bytes that flights hold undecoded
 	policy  context.Context // ended by Purge: what was begun before is void
 	void    context.CancelCauseFunc
 }
@@ -131,7 +133,7 @@ func (f *Fetcher) Begin(url, declared string) *Pending {
 		return ended(Image{}, fail(ReasonMismatch, nil))
 	}
 	if !isDataURI(url) {
-		return f.begin(declaredKey(label, url), func(ctx context.Context) (Image, time.Duration, error) {
+		return f.begin(declaredKey(label, url), 0, func(ctx context.Context) (Image, time.Duration, error) {
 			return f.makeRemote(ctx, url, label)
 		})
 	}
@@ -143,7 +145,7 @@ func (f *Fetcher) Begin(url, declared string) *Pending {
 		return ended(Image{}, fail(ReasonMismatch, nil))
 	}
 	digest := sha256.Sum256(body)
-	return f.begin(declaredKey(uriFormat, "data:"+string(digest[:])), func(ctx context.Context) (Image, time.Duration, error) {
+	return f.begin(declaredKey(uriFormat, "data:"+string(digest[:])), len(body), func(ctx context.Context) (Image, time.Duration, error) {
 		m, err := f.decode(ctx, uriFormat, body, f.maxIcon())
 		return m, duration(f.MaxTTL, defaultMaxTTL), err
 	})
@@ -153,22 +155,27 @@ func (f *Fetcher) Begin(url, declared string) *Pending {
 // be; a message's budget can ask for it. The outcome is kept like any other.
 // It fails with [ReasonBudget] when no edge is small enough.
 func (f *Fetcher) Shrink(ctx context.Context, m Image, maxBytes int) (Image, error) {
+	return f.BeginShrink(m, maxBytes).Wait(ctx)
+}
+
+// BeginShrink is to Shrink what Begin is to Fetch.
+func (f *Fetcher) BeginShrink(m Image, maxBytes int) *Pending {
 	if len(m.URI) <= maxBytes {
-		return m, nil
+		return ended(m, nil)
 	}
 	if len(f.Worker) == 0 {
-		return Image{}, fail(ReasonNoWorker, nil)
+		return ended(Image{}, fail(ReasonNoWorker, nil))
 	}
 	digest := sha256.Sum256([]byte(m.URI))
 	key := declaredKey(formatPNG, strconv.Itoa(maxBytes)+":"+string(digest[:]))
-	return f.begin(key, func(ctx context.Context) (Image, time.Duration, error) {
+	return f.begin(key, len(m.URI), func(ctx context.Context) (Image, time.Duration, error) {
 		body, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.URI, pngPrefix))
 		if err != nil {
 			return Image{}, 0, fail(ReasonDataURI, err)
 		}
 		small, err := f.decode(ctx, formatPNG, body, maxBytes)
 		return small, duration(f.MaxTTL, defaultMaxTTL), err
-	}).Wait(ctx)
+	})
 }
 
 // Purge makes everything unusable that was made under the policy so far, the

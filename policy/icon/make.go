@@ -45,6 +45,13 @@ func (f *Fetcher) makeRemote(ctx context.Context, url string, label format) (Ima
 	if got.format != formatNone && got.format != sniffed || !labelAgrees(label, sniffed) {
 		return Image{}, got.ttl, fail(ReasonMismatch, nil)
 	}
+	f.mu.Lock()
+	room := f.hold(len(got.body))
+	f.mu.Unlock()
+	if !room {
+		return Image{}, 0, fail(ReasonBusy, nil)
+	}
+	defer f.release(len(got.body))
 	m, err := f.decode(ctx, sniffed, got.body, f.maxIcon())
 	return m, got.ttl, err
 }

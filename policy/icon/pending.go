@@ -65,8 +65,8 @@ func ended(m Image, err error) *Pending { return &Pending{done: closedChannel, i
 
 // begin returns key's outcome from the cache, or the flight that will bring
 // it, which it starts if there is none. Of one key, one flight at a time makes
-// the icon.
-func (f *Fetcher) begin(key string, work func(context.Context) (Image, time.Duration, error)) *Pending {
+// the icon. It holds size bytes from the beginning.
+func (f *Fetcher) begin(key string, size int, work func(context.Context) (Image, time.Duration, error)) *Pending {
 	f.once.Do(f.init)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,14 +82,34 @@ func (f *Fetcher) begin(key string, work func(context.Context) (Image, time.Dura
 	if most := count(f.MaxPending, defaultMaxPending); most > 0 && len(f.flights) >= most {
 		return ended(Image{}, fail(ReasonBusy, nil))
 	}
+	if !f.hold(size) {
+		return ended(Image{}, fail(ReasonBusy, nil))
+	}
 	p := &Pending{done: make(chan struct{})}
 	f.flights[key] = p
 	policy := f.policy
 	f.wg.Go(func() {
 		m, ttl, err := work(policy)
+		f.release(size)
 		f.land(policy, key, p, m, ttl, err)
 	})
 	return p
+}
+
+// hold takes room for an icon's undecoded bytes, which wait for a worker, and
+// reports whether there is any. The lock is held.
+func (f *Fetcher) hold(size int) bool {
+	if most := count(f.MaxWaiting, defaultMaxWaiting); most > 0 && f.waiting+size > most {
+		return false
+	}
+	f.waiting += size
+	return true
+}
+
+func (f *Fetcher) release(size int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting -= size
 }
 
 // land ends a flight: its outcome is kept and told, unless the policy under
