@@ -163,14 +163,16 @@ const (
 // LimitsConfig bounds memory and waits. There is no bound on how long a human
 // takes to answer.
 type LimitsConfig struct {
-	MaxMessage   Size     `yaml:"max-message" flag:"max-message" default:"64MiB" min:"1KiB" off:"yes" doc:"The largest message."`
-	MaxInflight  Size     `yaml:"max-inflight" flag:"max-inflight" default:"512MiB" min:"1KiB" off:"yes" doc:"Bytes buffered for inspection, all messages together; beyond it new messages wait, then get an error."`
-	Calls        Count    `yaml:"calls" default:"1024" min:"1" off:"yes" doc:"Requests in flight in one session, both ways together."`
-	Sessions     Count    `yaml:"sessions" default:"4096" min:"1" off:"yes" doc:"Sessions open at once over HTTP."`
-	SessionIdle  Duration `yaml:"session-idle" default:"1h" min:"1s" off:"yes" doc:"How long a session may be silent, with no call under way, before it is dropped."`
-	Children     Count    `yaml:"children" default:"64" min:"1" off:"yes" doc:"Children that run at once where each HTTP session has its own."`
-	ReplayEvents Count    `yaml:"replay-events" default:"1024" min:"0" off:"yes" doc:"Events kept for each stream in front of a child, for a client that comes back."`
-	Grace        Duration `yaml:"grace" default:"5s" min:"0s" max:"10m" doc:"How long a child has to leave after its input is closed, and again after SIGTERM; calls under way have as long when an HTTP server stops."`
+	MaxMessage    Size     `yaml:"max-message" flag:"max-message" default:"64MiB" min:"1KiB" off:"yes" doc:"The largest message."`
+	MaxInflight   Size     `yaml:"max-inflight" flag:"max-inflight" default:"512MiB" min:"1KiB" off:"yes" doc:"Bytes buffered for inspection, all messages together; beyond it new messages wait, then get an error."`
+	Calls         Count    `yaml:"calls" default:"1024" min:"1" off:"yes" doc:"Requests in flight in one session, both ways together."`
+	Sessions      Count    `yaml:"sessions" default:"4096" min:"1" off:"yes" doc:"Sessions open at once over HTTP."`
+	SessionIdle   Duration `yaml:"session-idle" flag:"session-idle" default:"1h" min:"1s" off:"yes" doc:"How long a session may be silent, with no call under way, before it is dropped."`
+	Children      Count    `yaml:"children" flag:"children" default:"64" min:"1" off:"yes" doc:"Children that run at once where each HTTP session has its own."`
+	ChildLifetime Duration `yaml:"child-lifetime" flag:"child-lifetime" default:"off" min:"1s" off:"yes" doc:"How long a session with a child of its own may last, calls under way or not."`
+	ChildrenFull  string   `yaml:"children-full" flag:"children-full" default:"mcp-refit: too many sessions are open (limits.children); try again later" doc:"What a client is told for which there is no child left."`
+	ReplayEvents  Count    `yaml:"replay-events" flag:"replay-events" default:"1024" min:"0" off:"yes" doc:"Events kept for each stream in front of a child, for a client that comes back."`
+	Grace         Duration `yaml:"grace" default:"5s" min:"0s" max:"10m" doc:"How long a child has to leave after its input is closed, and again after SIGTERM; calls under way have as long when an HTTP server stops."`
 }
 
 // HTTPConfig is the HTTP side.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,13 +42,15 @@ type ChildTransport struct {
 	// Path is the MCP endpoint. Empty is DefaultChildPath.
 	Path string
 
-	// Children is how many children may run at once. 0 is DefaultChildren;
-	// negative is any number.
+	// Children is how many sessions may have a child at once. 0 is
+	// DefaultChildren; negative is any number. The child that stateless requests
+	// share does not count.
 	Children int
 	// FullText is what the client is told that wants one more. Empty is DefaultFullText.
 	FullText string
-	// Idle is how long a session may be silent, with no request under way. 0
-	// and less is for ever.
+	// Idle is how long a session may be silent, with no request and no GET
+	// stream under way, and how long the shared child may be without a request.
+	// 0 and less is for ever.
 	Idle time.Duration
 	// Lifetime is how long a session may last. 0 and less is for ever.
 	Lifetime time.Duration
@@ -54,20 +58,26 @@ type ChildTransport struct {
 	// back, and for one that is slow. 0 is DefaultReplayEvents; negative keeps
 	// none for clients that come back.
 	Replay int
-	// MaxMessage is the largest message in bytes; 0 and less is any.
+	// MaxMessage is the largest message of a child in bytes; 0 and less is any.
 	MaxMessage int64
+	// Proxy is whose bound on the bytes in flight holds for messages of the
+	// children, too. nil: none does.
+	Proxy *Proxy
 
 	// Log is told of what goes wrong. nil: nobody.
 	Log *zap.Logger
 	// OnStray is given each line of a child's output that is no message.
 	OnStray func(line []byte)
-	// OnChildren is told how many children run, whenever that changes.
+	// OnChildren is told how many children run, whenever that changes. It must
+	// not wait.
 	OnChildren func(running int)
 
 	mu       sync.Mutex
 	sessions map[string]*childSession
 	shared   *sharedChild
-	running  int
+	peers    map[*childPeer]struct{} // all that run
+	running  int                     // children that run or are being started
+	own      int                     // those of them that belong to a session
 	closed   bool
 	children sync.WaitGroup
 
@@ -153,9 +163,7 @@ func declared(body []byte, env rewrite.Envelope) string {
 func (t *ChildTransport) get(r *http.Request) *http.Response {
 	id := r.Header.Get(headerSession)
 	if id == "" {
-		res := respond(r, http.StatusMethodNotAllowed, nil)
-		res.Header.Set("Allow", "POST")
-		return res
+		return noSessionHeader(r)
 	}
 	s := t.session(id)
 	if s == nil {
@@ -165,12 +173,24 @@ func (t *ChildTransport) get(r *http.Request) *http.Response {
 }
 
 func (t *ChildTransport) delete(r *http.Request) *http.Response {
-	s := t.session(r.Header.Get(headerSession))
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		return noSessionHeader(r)
+	}
+	s := t.session(id)
 	if s == nil {
 		return respond(r, http.StatusNotFound, nil)
 	}
 	s.close("the client has ended the session")
 	return respond(r, http.StatusNoContent, nil)
+}
+
+// noSessionHeader answers a GET or DELETE outside of a session: without one,
+// as in 2026-07-28, there is POST alone.
+func noSessionHeader(r *http.Request) *http.Response {
+	res := respond(r, http.StatusMethodNotAllowed, nil)
+	res.Header.Set("Allow", "POST")
+	return res
 }
 
 func (t *ChildTransport) session(id string) *childSession {
@@ -179,21 +199,18 @@ func (t *ChildTransport) session(id string) *childSession {
 	return t.sessions[id]
 }
 
-// Close ends all children, and waits for them.
+// Close ends all sessions and children, and waits for the children.
 func (t *ChildTransport) Close() {
 	t.mu.Lock()
 	t.closed = true
-	sessions := make([]*childSession, 0, len(t.sessions))
-	for _, s := range t.sessions {
-		sessions = append(sessions, s)
-	}
-	shared := t.shared
+	sessions := slices.Collect(maps.Values(t.sessions))
+	peers := slices.Collect(maps.Keys(t.peers))
 	t.mu.Unlock()
 	for _, s := range sessions {
-		s.close("the proxy is being stopped")
+		s.close(errStopping.Error())
 	}
-	if shared != nil {
-		shared.close()
+	for _, p := range peers {
+		go p.child.Shutdown()
 	}
 	t.children.Wait()
 }
@@ -203,6 +220,25 @@ func (t *ChildTransport) log() *zap.Logger {
 		return nopLog
 	}
 	return t.Log
+}
+
+// bounds are those on the messages of children.
+func (t *ChildTransport) bounds() (largest int64, room *inflight) {
+	if t.Proxy == nil {
+		return t.MaxMessage, nil
+	}
+	t.Proxy.limitInflight()
+	return t.MaxMessage, &t.Proxy.inflight
+}
+
+// full is the answer to a client that wants one child too many: with status
+// 200, since clients show their user a JSON-RPC error and not the body of a 503.
+func (t *ChildTransport) full(r *http.Request, id []byte) *http.Response {
+	text := t.FullText
+	if text == "" {
+		text = DefaultFullText
+	}
+	return refuseHTTP(r, http.StatusOK, id, codeInternal, text)
 }
 
 func (t *ChildTransport) replay() int {
@@ -243,25 +279,51 @@ func answerEvents(r *http.Request, body io.ReadCloser) *http.Response {
 	return res
 }
 
+// eventsAfter is how long an answer may take before its event stream is begun,
+// so that whoever stands between does not take the silence for a failure.
+const eventsAfter = 10 * time.Second
+
 // await is the answer to a POST whose calls are answered on stream: JSON if
 // the first thing that comes is the one answer, and an event stream else.
-func await(ctx context.Context, r *http.Request, s *eventStream, left func()) *http.Response {
-	if err := s.wait(ctx, 0); err != nil {
+func await(r *http.Request, s *eventStream, left func()) *http.Response {
+	ctx := r.Context()
+	if s.jsonOnly {
+		all, err := s.all(ctx)
+		if err != nil {
+			s.detach(0)
+			left()
+			return leftEarly(r)
+		}
 		left()
-		return refuseHTTP(r, http.StatusBadGateway, nil, codeInternal, "mcp-refit: the client is gone")
+		return respond(r, http.StatusOK, all)
+	}
+	first, cancel := context.WithTimeout(ctx, eventsAfter)
+	err := s.wait(first, 0)
+	cancel()
+	if err != nil && ctx.Err() != nil {
+		s.detach(0)
+		left()
+		return leftEarly(r)
 	}
 	if only, ok := s.only(); ok {
 		left()
 		return respond(r, http.StatusOK, only)
 	}
-	if !acceptsEvents(r.Header) && !acceptsAnything(r.Header) {
-		if all, err := s.all(ctx); err == nil {
-			left()
-			return respond(r, http.StatusOK, all)
-		}
+	body, err := s.body(ctx, fromStart, false, left)
+	if err != nil { // a client that came back by Last-Event-ID was faster
+		left()
+		return leftEarly(r)
 	}
-	return answerEvents(r, s.body(ctx, fromStart, left))
+	return answerEvents(r, body)
 }
+
+// leftEarly is the answer that nobody is there for.
+func leftEarly(r *http.Request) *http.Response {
+	return refuseHTTP(r, http.StatusBadGateway, nil, codeInternal, "mcp-refit: the client is gone")
+}
+
+// acceptsNoEvents reports whether a request says that it takes no event stream.
+func acceptsNoEvents(h http.Header) bool { return !acceptsEvents(h) && !acceptsAnything(h) }
 
 // acceptsAnything reports whether a request does not say what it accepts.
 func acceptsAnything(h http.Header) bool {

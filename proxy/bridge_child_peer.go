@@ -10,12 +10,28 @@ import (
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
-// A childPeer is a child and its two streams of lines.
+// A childPeer is a child and its two streams of lines. One goroutine reads, one
+// writes, and neither waits for a client.
 type childPeer struct {
 	t     *ChildTransport
 	child *Child
 	w     *frameWriter
+	own   bool // it belongs to one session
+
+	sends chan childSend // messages whose sender waits until they are written
+	posts chan []byte    // messages of our own
+	ended chan struct{}  // closed when the child has ended
 }
+
+// A childSend is a message on its way to a child.
+type childSend struct {
+	message []byte
+	written chan error
+}
+
+// maxChildPosts is how many messages of our own may wait for a child that does
+// not read. Those beyond it are lost: the child's reader must not wait for them.
+const maxChildPosts = 1024
 
 var errChildrenFull = errors.New("too many children")
 
@@ -29,69 +45,121 @@ type owner interface {
 	gone(how string)
 }
 
-// startPeer starts a child. Nothing is read of it before serve.
-func (t *ChildTransport) startPeer() (*childPeer, error) {
+// startPeer starts a child, for one session or for all. Nothing is read of it
+// before serve.
+func (t *ChildTransport) startPeer(own bool) (*childPeer, error) {
+	if err := t.reserve(own); err != nil {
+		return nil, err
+	}
+	p := &childPeer{t: t, own: own, sends: make(chan childSend), posts: make(chan []byte, maxChildPosts), ended: make(chan struct{})}
+	child, err := t.Start()
+	if err != nil {
+		t.release(p)
+		return nil, err
+	}
+	p.child, p.w = child, newFrameWriter(child.Stdin())
 	t.mu.Lock()
+	closed := t.closed
+	t.peers[p] = struct{}{}
+	t.mu.Unlock()
+	if closed { // while it was started
+		_ = child.Shutdown()
+		t.release(p)
+		return nil, errStopping
+	}
+	go p.write()
+	return p, nil
+}
+
+var errStopping = errors.New("the proxy is being stopped")
+
+// reserve counts a child that is to be started, if there may be one more.
+func (t *ChildTransport) reserve(own bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	most := t.Children
 	if most == 0 {
 		most = DefaultChildren
 	}
 	switch {
 	case t.closed:
-		t.mu.Unlock()
-		return nil, errors.New("the proxy is being stopped")
-	case most > 0 && t.running >= most:
-		t.mu.Unlock()
-		return nil, errChildrenFull
+		return errStopping
+	case own && most > 0 && t.own >= most:
+		return errChildrenFull
 	}
-	t.running++
+	if t.peers == nil {
+		t.peers = make(map[*childPeer]struct{})
+	}
+	t.count(own, 1)
 	t.children.Add(1)
-	t.told()
-	t.mu.Unlock()
-	child, err := t.Start()
-	if err != nil {
-		t.ended()
-		return nil, err
-	}
-	return &childPeer{t: t, child: child, w: newFrameWriter(child.Stdin())}, nil
+	return nil
 }
 
-// told tells the hook how many children run. The caller holds the lock.
-func (t *ChildTransport) told() {
+// release counts a child out.
+func (t *ChildTransport) release(p *childPeer) {
+	t.mu.Lock()
+	delete(t.peers, p)
+	t.count(p.own, -1)
+	t.mu.Unlock()
+	t.children.Done()
+}
+
+// count counts children, and tells the hook. The caller holds the lock.
+func (t *ChildTransport) count(own bool, n int) {
+	t.running += n
+	if own {
+		t.own += n
+	}
 	if t.OnChildren != nil {
 		t.OnChildren(t.running)
 	}
 }
 
-func (t *ChildTransport) ended() {
-	t.mu.Lock()
-	t.running--
-	t.told()
-	t.mu.Unlock()
-	t.children.Done()
-}
-
 // serve delivers what the child writes, until it ends.
 func (p *childPeer) serve(to owner) {
-	defer p.t.ended()
-	r := &frameReader{r: p.child.Stdout(), max: p.t.MaxMessage}
+	defer p.t.release(p)
+	limit, room := p.t.bounds()
+	r := &frameReader{r: p.child.Stdout(), max: limit, room: room}
 	for {
 		f, err := r.next(context.Background())
 		if err != nil {
 			break
 		}
 		if f.tooLarge != "" {
+			p.t.log().Warn("a message of the server was skipped", zap.String("why", f.tooLarge), zap.String("method", f.skim.Method()))
 			to.lost(&f)
 			continue
 		}
 		p.line(f.line, to.deliver)
 	}
+	r.taken.give()
 	how := p.how()
-	_ = p.w.close()
 	if err := p.child.Shutdown(); err != nil {
 		p.t.log().Error("the server could not be ended", zap.Error(err))
 	}
+	close(p.ended)
 	to.gone(how)
+}
+
+// write writes to the child what is sent and posted, until it ends. A child
+// that does not read holds up this goroutine alone.
+func (p *childPeer) write() {
+	line := func(message []byte) error {
+		if err := p.w.write(message, nil); err != nil {
+			return err
+		}
+		return p.w.flush()
+	}
+	for {
+		select {
+		case s := <-p.sends:
+			s.written <- line(s.message)
+		case message := <-p.posts:
+			_ = line(message) // a child that is gone needs none
+		case <-p.ended:
+			return
+		}
+	}
 }
 
 // how says how the child ended, or that it closed its output and goes on.
@@ -129,15 +197,35 @@ func (p *childPeer) line(line []byte, deliver func([]byte, rewrite.Envelope)) {
 	deliver(line, env)
 }
 
-// post writes a message of our own to the child, without waiting for it. A
-// child that is gone needs none.
-func (p *childPeer) post(message []byte) { p.w.post(message) }
-
-// send writes a message to the child, in one line whatever it came in.
-func (p *childPeer) send(message []byte) error {
-	oneLine(message)
-	if err := p.w.write(message, nil); err != nil {
-		return err
+// post gives the child a message of our own, without waiting for it.
+func (p *childPeer) post(message []byte) {
+	select {
+	case p.posts <- message:
+	default:
+		p.t.log().Warn("the server does not read its input, and a message to it was lost")
 	}
-	return p.w.flush()
+}
+
+// send gives the child a message, in one line whatever it came in, and waits
+// until it is written or ctx ends. If ctx ends first, the message may get there
+// all the same. There is no error if the child ends meanwhile: whoever owns it
+// is told that.
+func (p *childPeer) send(ctx context.Context, message []byte) error {
+	oneLine(message)
+	s := childSend{message, make(chan error, 1)}
+	select {
+	case p.sends <- s:
+	case <-p.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-s.written:
+		return err
+	case <-p.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,42 +32,43 @@ type childSession struct {
 	active   int                     // requests under way
 	idle     *time.Timer
 	life     *time.Timer
+	refused  bool   // initialize was answered with an error
 	ended    string // why there is no session any more; empty if there is one
 }
 
 // A childCall is a request of the client in flight.
 type childCall struct {
-	id     []byte
-	token  string // canonical progressToken, empty if there is none
-	stream *eventStream
-	left   *int // how many calls of the same POST are in flight
+	id         []byte
+	token      string // canonical progressToken, empty if there is none
+	initialize bool
+	cancelled  bool // the client has cancelled it; the child may answer or not
+	stream     *eventStream
+	left       *int // how many calls of the same POST are in flight
 }
 
-// maxRecentStreams is how many streams a session remembers for a client that
-// comes back.
-const maxRecentStreams = 64
+// What a session keeps for a client that comes back.
+const (
+	maxRecentStreams = 64       // streams
+	maxRecentBytes   = 16 << 20 // bytes, in streams that have ended
+)
 
-// open begins a session with the client's initialize.
+// open begins a session with the client's initialize. It ends again if that is
+// refused, or if the client leaves before the answer.
 func (t *ChildTransport) open(r *http.Request, body []byte, env rewrite.Envelope) *http.Response {
-	s := &childSession{t: t, id: rand.Text(), calls: make(map[string]*childCall), streams: make(map[string]*eventStream)}
-	s.standing = newEventStream("g", t.replay())
-	s.streams["g"] = s.standing
-	peer, err := t.startPeer()
+	peer, err := t.startPeer(true)
 	switch {
 	case errors.Is(err, errChildrenFull):
-		text := t.FullText
-		if text == "" {
-			text = DefaultFullText
-		}
-		return refuseHTTP(r, http.StatusServiceUnavailable, env.ID.Of(body), codeInternal, text)
+		return t.full(r, env.ID.Of(body))
 	case err != nil:
 		t.log().Error("the server could not be started", zap.Error(err))
 		return refuseHTTP(r, http.StatusBadGateway, env.ID.Of(body), codeInternal, "mcp-refit: "+err.Error())
 	}
+	s := &childSession{t: t, id: rand.Text(), peer: peer, calls: make(map[string]*childCall), streams: make(map[string]*eventStream)}
+	s.standing = newEventStream("g", t.replay())
+	s.streams["g"] = s.standing
 	s.mu.Lock()
-	s.peer = peer
 	if t.Idle > 0 {
-		s.idle = time.AfterFunc(t.Idle, func() { s.close("the session was idle for too long") })
+		s.idle = time.AfterFunc(t.Idle, s.closeIdle)
 	}
 	if t.Lifetime > 0 {
 		s.life = time.AfterFunc(t.Lifetime, func() { s.close("the session has lasted as long as it may") })
@@ -77,64 +79,117 @@ func (t *ChildTransport) open(r *http.Request, body []byte, env rewrite.Envelope
 		t.sessions = make(map[string]*childSession)
 	}
 	t.sessions[s.id] = s
+	closed := t.closed
 	t.mu.Unlock()
 	go peer.serve(s)
+	if closed { // after Close has looked
+		s.close(errStopping.Error())
+	}
 	res := s.post(r, body, env)
-	res.Header.Set(headerSession, s.id)
+	if r.Context().Err() != nil {
+		s.close("the client left before the session began")
+	}
+	if s.stands() {
+		res.Header.Set(headerSession, s.id)
+	}
 	return res
+}
+
+// stands reports whether there is a session that the client can go on with.
+func (s *childSession) stands() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended == "" && !s.refused
+}
+
+// closeIdle ends a session in which nothing is under way.
+func (s *childSession) closeIdle() {
+	s.mu.Lock()
+	idle := s.active == 0
+	s.mu.Unlock()
+	if idle {
+		s.close("the session was idle for too long")
+	}
 }
 
 // post gives the child a message.
 func (s *childSession) post(r *http.Request, body []byte, env rewrite.Envelope) *http.Response {
-	stream, requests := s.expect(r, body, env)
-	if stream == nil && requests > 0 {
-		return refuseHTTP(r, http.StatusNotFound, env.ID.Of(body), codeInvalidRequest, textNoSession)
-	}
-	if err := s.peer.send(body); err != nil {
-		if stream == nil {
-			return refuseHTTP(r, http.StatusBadGateway, nil, codeInternal, "mcp-refit: the server does not read its input any more")
+	calls := requestsIn(body, env)
+	stream, refused := s.expect(r, calls, env)
+	if refused != nil {
+		id := env.ID.Of(body)
+		if env.Kind != rewrite.KindRequest {
+			id = nil
 		}
-		s.fail(stream, "does not read its input any more")
+		return refuseHTTP(r, refused.status, id, codeInvalidRequest, refused.text)
+	}
+	err := s.peer.send(r.Context(), body)
+	switch {
+	case err == nil:
+		s.cancelled(body, env)
+	case r.Context().Err() != nil: // it may have got there or not
+		s.forget(stream)
+		s.leave(stream)
+		return leftEarly(r)
+	case stream == nil:
+		s.leave(nil)
+		return refuseHTTP(r, http.StatusBadGateway, nil, codeInternal, "mcp-refit: the server does not read its input any more")
+	default:
+		s.fail(stream, "the server does not read its input any more")
 	}
 	if stream == nil {
-		s.leave()
+		s.leave(nil)
 		return respond(r, http.StatusAccepted, nil)
 	}
-	return await(r.Context(), r, stream, s.leave)
+	res := await(r, stream, func() { s.leave(stream) })
+	if res.ContentLength >= 0 { // it was answered without events, so nobody comes back for any
+		s.mu.Lock()
+		delete(s.streams, stream.id)
+		s.mu.Unlock()
+	}
+	return res
 }
 
 // expect notes the requests in a body, and opens the stream that they are
-// answered on. There is none if there are no requests, or no session any more.
-func (s *childSession) expect(r *http.Request, body []byte, env rewrite.Envelope) (*eventStream, int) {
-	requests := requestsIn(body, env)
+// answered on, nil if there are none. Whoever is not refused has to leave.
+func (s *childSession) expect(r *http.Request, calls []*childCall, env rewrite.Envelope) (*eventStream, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended != "" {
-		return nil, max(1, len(requests))
+		return nil, &refusal{http.StatusNotFound, textNoSession}
+	}
+	seen := make(map[string]bool, len(calls))
+	for _, one := range calls {
+		key := canonicalID(one.id)
+		if s.calls[key] != nil || seen[key] {
+			return nil, &refusal{http.StatusBadRequest, "mcp-refit: a request with the id " + string(one.id) + " is in flight already"}
+		}
+		seen[key] = true
 	}
 	s.enter()
-	if len(requests) == 0 {
-		return nil, 0
+	if len(calls) == 0 {
+		return nil, nil
 	}
 	s.opened++
 	stream := newEventStream("p"+strconv.Itoa(s.opened), s.t.replay())
 	stream.single = env.Kind == rewrite.KindRequest
+	stream.jsonOnly = acceptsNoEvents(r.Header)
 	stream.prime = s.t.replay() > 0 && r.Header.Get(headerVersion) >= revisionTitled
 	s.remember(stream)
-	left := len(requests)
-	for _, one := range requests {
+	left := len(calls)
+	for _, one := range calls {
 		one.stream, one.left = stream, &left
 		s.calls[canonicalID(one.id)] = one
 		s.order = append(s.order, one)
 	}
-	return stream, len(requests)
+	return stream, nil
 }
 
 // requestsIn are the requests in a body.
 func requestsIn(body []byte, env rewrite.Envelope) []*childCall {
 	switch env.Kind {
 	case rewrite.KindRequest:
-		one := &childCall{id: bytes.Clone(env.ID.Of(body))}
+		one := &childCall{id: bytes.Clone(env.ID.Of(body)), initialize: env.Method == "initialize"}
 		if at, ok := rewrite.Lookup(body, env.Params, "_meta", "progressToken"); ok {
 			one.token = canonicalID(at.Of(body))
 		}
@@ -152,16 +207,65 @@ func requestsIn(body []byte, env rewrite.Envelope) []*childCall {
 	return nil
 }
 
-// remember keeps a stream for a client that comes back. The caller holds the lock.
+// remember keeps a stream for a client that comes back, and forgets the oldest
+// of those that have ended. The caller holds the lock.
 func (s *childSession) remember(stream *eventStream) {
 	if s.t.replay() == 0 {
 		return
 	}
+	s.recent = slices.DeleteFunc(s.recent, func(id string) bool { return s.streams[id] == nil })
 	s.streams[stream.id] = stream
 	s.recent = append(s.recent, stream.id)
-	if len(s.recent) > maxRecentStreams {
-		delete(s.streams, s.recent[0])
-		s.recent = s.recent[1:]
+	held := 0
+	for i, id := range slices.Backward(s.recent) {
+		bytes, ended := s.streams[id].held()
+		if ended {
+			held += bytes
+		}
+		if len(s.recent)-i > maxRecentStreams || ended && held > maxRecentBytes {
+			delete(s.streams, id)
+		}
+	}
+}
+
+// forget takes out the calls on a stream that nobody waits for.
+func (s *childSession) forget(stream *eventStream) {
+	if stream == nil {
+		return
+	}
+	stream.detach(0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range slices.Clone(s.order) {
+		if one.stream == stream {
+			s.take(one.id)
+		}
+	}
+	delete(s.streams, stream.id)
+}
+
+// cancelled notes that the client has cancelled a call. No answer has to come,
+// and nothing else belongs to it any more.
+func (s *childSession) cancelled(body []byte, env rewrite.Envelope) {
+	if env.Kind == rewrite.KindBatch {
+		for at := range rewrite.Elements(body, arrayAt(body)) {
+			element := at.Of(body)
+			if e, err := rewrite.Scan(element); err == nil && e.Kind == rewrite.KindNotification {
+				s.cancelled(element, e)
+			}
+		}
+		return
+	}
+	if env.Kind != rewrite.KindNotification || env.Method != "notifications/cancelled" {
+		return
+	}
+	at, _ := rewrite.Lookup(body, env.Params, "requestId")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.calls[canonicalID(at.Of(body))]; one != nil && !one.initialize {
+		if one.cancelled = true; !one.stream.listens() {
+			s.take(one.id)
+		}
 	}
 }
 
@@ -173,9 +277,20 @@ func (s *childSession) enter() {
 	}
 }
 
-func (s *childSession) leave() {
+// leave ends a request that was answered on stream, or whose client has left.
+// What it has cancelled is forgotten, and a session that had not begun ends.
+func (s *childSession) leave(stream *eventStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, one := range slices.Clone(s.order) {
+		switch {
+		case one.stream != stream:
+		case one.initialize:
+			go s.close("the client left before the session began")
+		case one.cancelled:
+			s.take(one.id)
+		}
+	}
 	if s.active--; s.active == 0 && s.idle != nil && s.ended == "" {
 		s.idle.Reset(s.t.Idle)
 	}
@@ -183,200 +298,77 @@ func (s *childSession) leave() {
 
 // get opens the standing stream, or one that the client was cut off from.
 func (s *childSession) get(r *http.Request) *http.Response {
-	if !acceptsEvents(r.Header) && !acceptsAnything(r.Header) {
+	if acceptsNoEvents(r.Header) {
 		return respond(r, http.StatusNotAcceptable, nil)
 	}
-	stream, next := s.standing, -1
+	s.mu.Lock()
+	stream, from, alone := s.standing, fromUnread, true
 	if last := r.Header.Get("Last-Event-Id"); last != "" {
 		id, n, ok := parseEventID(last)
-		s.mu.Lock()
-		found := s.streams[id]
-		s.mu.Unlock()
-		if !ok || found == nil {
+		if !ok || s.streams[id] == nil {
+			s.mu.Unlock()
 			return refuseHTTP(r, http.StatusBadRequest, nil, codeInvalidRequest, "mcp-refit: Last-Event-ID names no stream that is still here")
 		}
-		stream, next = found, n
-	} else if stream.attached() {
-		return refuseHTTP(r, http.StatusConflict, nil, codeInvalidRequest, "mcp-refit: the session has a GET stream already")
+		stream, from, alone = s.streams[id], n, false
 	}
-	if next < 0 {
-		next = stream.unread()
-	}
-	s.mu.Lock()
 	if s.ended != "" {
 		s.mu.Unlock()
 		return respond(r, http.StatusNotFound, nil)
 	}
 	s.enter()
 	s.mu.Unlock()
-	return answerEvents(r, stream.body(r.Context(), next, s.leave))
-}
-
-// unread is the number of the first event that nobody was given.
-func (s *eventStream) unread() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(s.given, s.first)
-}
-
-// deliver passes on a message of the child.
-func (s *childSession) deliver(raw []byte, env rewrite.Envelope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch env.Kind {
-	case rewrite.KindResult, rewrite.KindError:
-		s.answer(raw, env.ID.Of(raw))
-	case rewrite.KindBatch:
-		s.deliverBatch(raw)
-	default:
-		s.streamFor(raw, env).push(raw)
-	}
-}
-
-// answer passes on a response. The caller holds the lock.
-func (s *childSession) answer(raw, id []byte) {
-	one := s.take(id)
-	if one == nil {
-		s.t.log().Warn("a response of the server answers no request that is open", zap.ByteString("id", id))
-		return
-	}
-	one.stream.push(raw)
-	if *one.left == 0 {
-		one.stream.finish()
-	}
-}
-
-// take closes a call.
-func (s *childSession) take(id []byte) *childCall {
-	key := canonicalID(id)
-	one := s.calls[key]
-	if one == nil {
-		return nil
-	}
-	delete(s.calls, key)
-	for i, o := range s.order {
-		if o == one {
-			s.order = append(s.order[:i], s.order[i+1:]...)
-			break
-		}
-	}
-	*one.left--
-	return one
-}
-
-// deliverBatch passes on a batch whole, on the stream of the first request
-// that it answers. The caller holds the lock.
-func (s *childSession) deliverBatch(raw []byte) {
-	var stream *eventStream
-	var finished []*eventStream
-	for at := range rewrite.Elements(raw, arrayAt(raw)) {
-		element := at.Of(raw)
-		env, err := rewrite.Scan(element)
-		if err != nil || env.Kind != rewrite.KindResult && env.Kind != rewrite.KindError {
-			continue
-		}
-		if one := s.take(env.ID.Of(element)); one != nil {
-			if stream == nil {
-				stream = one.stream
-			}
-			if *one.left == 0 {
-				finished = append(finished, one.stream)
-			}
-		}
-	}
-	if stream == nil {
-		stream = s.standing
-	}
-	stream.push(raw)
-	for _, f := range finished {
-		f.finish()
-	}
-}
-
-// streamFor is the stream that a request or notification of the child belongs
-// on: that of the call that it names or, if one call alone is in flight, of
-// that; else the standing stream, or, as long as nobody listens there, that of
-// the latest call, so that a question always reaches the client. The caller
-// holds the lock.
-func (s *childSession) streamFor(raw []byte, env rewrite.Envelope) *eventStream {
-	if env.Method == "notifications/progress" {
-		if at, ok := rewrite.Lookup(raw, env.Params, "progressToken"); ok {
-			token := canonicalID(at.Of(raw))
-			for _, one := range s.order {
-				if one.token == token {
-					return one.stream
-				}
-			}
-		}
-	}
+	body, err := stream.body(r.Context(), from, alone, func() { s.leave(stream) })
 	switch {
-	case len(s.order) == 1:
-		return s.order[0].stream
-	case len(s.order) > 1 && !s.standing.attached():
-		return s.order[len(s.order)-1].stream
+	case errors.Is(err, errTaken):
+		s.leave(nil)
+		return refuseHTTP(r, http.StatusConflict, nil, codeInvalidRequest, "mcp-refit: the session has a GET stream already")
+	case err != nil:
+		s.leave(nil)
+		return refuseHTTP(r, http.StatusBadRequest, nil, codeInvalidRequest, "mcp-refit: what came after Last-Event-ID is not kept any more")
 	}
-	return s.standing
-}
-
-// lost answers for a message of the child that was too large.
-func (s *childSession) lost(f *frame) {
-	text := "mcp-refit: this message was not passed on: " + f.tooLarge
-	id := f.skim.ID()
-	switch f.skim.Kind() {
-	case rewrite.KindResult:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.answer(errorMessage(id, codeInvalidRequest, text), id)
-	case rewrite.KindRequest:
-		s.peer.post(errorMessage(id, codeInvalidRequest, text))
-	}
+	return answerEvents(r, body)
 }
 
 // fail answers the calls on one stream, or all if it is nil.
-func (s *childSession) fail(on *eventStream, how string) {
+func (s *childSession) fail(on *eventStream, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var open []*childCall
-	for _, one := range s.order {
+	for _, one := range slices.Clone(s.order) {
 		if on == nil || one.stream == on {
-			open = append(open, one)
+			s.answer(errorMessage(one.id, codeInternal, "mcp-refit: "+why), rewrite.Envelope{Kind: rewrite.KindError}, one.id)
 		}
-	}
-	for _, one := range open {
-		s.answer(errorMessage(one.id, codeInternal, "mcp-refit: the server "+how+" before it answered"), one.id)
 	}
 }
 
 // gone ends the session when the child has ended.
-func (s *childSession) gone(how string) {
-	s.end(how)
-	s.fail(nil, how)
-	s.standing.finish()
+func (s *childSession) gone(how string) { s.finish("the server " + how + " before it answered") }
+
+// close ends the session and its child. Nothing that is open waits for that.
+func (s *childSession) close(why string) {
+	if s.finish("the session has ended before the answer: " + why) {
+		s.t.log().Info("a session has ended", zap.String("why", why))
+		go s.peer.child.Shutdown()
+	}
 }
 
-// end takes the session out of the table. It reports false if it was out before.
-func (s *childSession) end(why string) bool {
+// finish takes the session out of the table, answers what is open and ends all
+// streams. It reports false if that was done before.
+func (s *childSession) finish(why string) bool {
 	s.t.mu.Lock()
 	delete(s.t.sessions, s.id)
 	s.t.mu.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended != "" {
-		return false
+	first := s.ended == ""
+	if first {
+		s.ended = why
 	}
-	s.ended = why
 	for _, timer := range []*time.Timer{s.idle, s.life} {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	return true
-}
-
-// close ends the session and its child.
-func (s *childSession) close(why string) {
-	if s.end(why) {
-		s.t.log().Info("a session has ended", zap.String("why", why))
-		go s.peer.child.Shutdown()
-	}
+	s.mu.Unlock()
+	s.fail(nil, why)
+	s.standing.finish()
+	return first
 }

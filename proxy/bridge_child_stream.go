@@ -8,33 +8,53 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // An eventStream is one event stream to a client: what answers a POST, or the
 // standing one that a GET opens. It keeps its latest events, so that a client
-// that was away can have them again (MCP, transports, resumability).
+// that was away can have them again (MCP, transports, resumability). Whoever
+// pushes never waits for the reader.
 type eventStream struct {
-	id     string // in event ids; empty: its events have none
-	keep   int    // how many events are kept once they were handed out
-	single bool   // it answers one request, so its last event is the answer
-	prime  bool   // it begins with an event that has an id and no data (2025-11-25)
+	id       string // in event ids; empty: its events have none
+	keep     int    // how many events are kept once they were handed out
+	single   bool   // it answers one request, so its last event is the answer
+	prime    bool   // it begins with an event that has an id and no data (2025-11-25)
+	jsonOnly bool   // its client takes the answer alone, and no events
 
-	mu     sync.Mutex
-	events [][]byte      // the latest messages
-	first  int           // the number of events[0], from 0
-	given  int           // how many were handed out to a reader
-	done   bool          // there will be no more
-	wake   chan struct{} // closed and replaced when anything changes
-	reader int           // of several readers, the latest; those before it end
+	mu      sync.Mutex
+	events  [][]byte      // the latest messages
+	size    int           // bytes in them
+	first   int           // the number of events[0], from 0
+	given   int           // how many were handed out to a reader
+	done    bool          // there will be no more
+	wake    chan struct{} // closed and replaced when anything changes
+	readers int           // how many there were
+	reader  int           // the latest of them, 0 if it is gone; those before it end
+	away    bool          // the client was there, and has left
 }
 
-// maxWaiting is how many events may wait for a reader that is slow, or that
-// has not come back, before the oldest are lost.
-const maxWaiting = 4096
+// Bounds of an eventStream.
+const (
+	// maxWaiting and maxWaitingBytes are how much may wait for a reader that is
+	// slow, or that has not come back, before the oldest events are lost. One
+	// event is kept however large it is.
+	maxWaiting      = 4096
+	maxWaitingBytes = 64 << 20
+	// maxReplayBytes is how many bytes are kept once they were handed out, the
+	// latest event aside.
+	maxReplayBytes = 1 << 20
+)
+
+// keepAlive is how long a stream is silent before a comment is sent, which
+// finds a client that is gone and keeps awake what stands between.
+const keepAlive = 25 * time.Second
 
 var (
 	errBehind     = errors.New("the client did not read fast enough, and events were lost")
 	errSuperseded = errors.New("another request reads this stream now")
+	errTaken      = errors.New("another request reads this stream already")
+	errQuiet      = errors.New("nothing has happened for a while")
 )
 
 func newEventStream(id string, keep int) *eventStream {
@@ -43,12 +63,15 @@ func newEventStream(id string, keep int) *eventStream {
 
 // push adds a message, of which the bytes are copied.
 func (s *eventStream) push(message []byte) {
+	message = bytes.Clone(message)
+	oneLine(message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done {
 		return
 	}
-	s.events = append(s.events, bytes.Clone(message))
+	s.events = append(s.events, message)
+	s.size += len(message)
 	s.trim()
 	s.changed()
 }
@@ -56,12 +79,26 @@ func (s *eventStream) push(message []byte) {
 // trim forgets what was handed out and need not be kept, and what waits for
 // too long.
 func (s *eventStream) trim() {
-	drop := max(min(len(s.events)-s.keep, s.given-s.first), len(s.events)-max(maxWaiting, s.keep))
-	if drop > 0 {
-		clear(s.events[:drop])
-		s.events = s.events[drop:]
-		s.first += drop
+	drop := 0
+	for ; drop < len(s.events); drop++ {
+		left, first := len(s.events)-drop, s.first+drop
+		handed := first < s.given && (left > s.keep || first < s.given-1 && s.size > maxReplayBytes)
+		waiting := left > max(maxWaiting, s.keep) || left > 1 && s.size > maxWaitingBytes
+		if !handed && !waiting {
+			break
+		}
+		s.size -= len(s.events[drop])
+		s.events[drop] = nil
 	}
+	s.events = s.events[drop:]
+	s.first += drop
+}
+
+// held is how many bytes a stream keeps that has ended; ok is false if it goes on.
+func (s *eventStream) held() (bytes int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size, s.done
 }
 
 // finish says that there will be no more.
@@ -127,17 +164,26 @@ func (s *eventStream) all(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// attach makes the caller the stream's reader from event n on. It reports
-// false if those events are gone.
-func (s *eventStream) attach(n int) (reader int, ok bool) {
+// attach makes the caller the stream's reader from event n on, or from the
+// first that nobody was given if n is fromUnread. Alone means that there must
+// be no other reader; without it, another one ends.
+func (s *eventStream) attach(n int, alone bool) (reader, from int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n < s.first || n > s.first+len(s.events) {
-		return 0, false
+	if alone && s.reader > 0 {
+		return 0, 0, errTaken
 	}
-	s.reader++
+	if n == fromUnread {
+		n = max(s.given, s.first)
+	}
+	n = max(n, 0)
+	if n < s.first || n > s.first+len(s.events) {
+		return 0, 0, errBehind
+	}
+	s.readers++
+	s.reader, s.away = s.readers, false
 	s.changed()
-	return s.reader, true
+	return s.reader, n, nil
 }
 
 // attached reports whether anybody reads.
@@ -147,33 +193,42 @@ func (s *eventStream) attached() bool {
 	return s.reader > 0
 }
 
-// detach says that the reader is gone.
+// listens reports whether the client that the stream answers is there, as far
+// as is known, and takes more than the answer.
+func (s *eventStream) listens() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.away && !s.jsonOnly
+}
+
+// detach says that the reader is gone; 0 is a client that left before it was one.
 func (s *eventStream) detach(reader int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reader == reader {
-		s.reader = 0
+		s.reader, s.away = 0, true
 	}
 }
 
-// fromStart reads a stream from its very beginning, see body.
-const fromStart = -1
+// Where a stream can be read from, besides the number of an event.
+const (
+	fromStart  = -1 // its very beginning
+	fromUnread = -2
+)
 
-// body reads the stream as text/event-stream, from event n on. left is called
-// once, when the reader is done with it.
-func (s *eventStream) body(ctx context.Context, n int, left func()) io.ReadCloser {
-	prime := s.prime && n == fromStart
-	n = max(n, 0)
-	reader, ok := s.attach(n)
-	b := &eventBody{s: s, n: n, left: left, reader: reader}
-	b.ctx, b.cancel = context.WithCancel(ctx)
-	if !ok {
-		b.err = errBehind
+// body reads the stream as text/event-stream, see attach. left is called once,
+// when the reader is done with it, unless there is an error.
+func (s *eventStream) body(ctx context.Context, n int, alone bool, left func()) (io.ReadCloser, error) {
+	reader, from, err := s.attach(n, alone)
+	if err != nil {
+		return nil, err
 	}
-	if prime {
+	b := &eventBody{s: s, n: from, left: left, reader: reader}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	if s.prime && n == fromStart {
 		b.out = append(b.out, "id: "+s.eventID(-1)+"\ndata:\n\n"...)
 	}
-	return b
+	return b, nil
 }
 
 // eventID names event n; the event before the first one is the priming one.
@@ -217,10 +272,14 @@ func (b *eventBody) Read(p []byte) (int, error) {
 
 // more waits for events and writes those that are there.
 func (b *eventBody) more() error {
-	if err := b.s.waitAs(b.ctx, b.n, b.reader); err != nil {
+	b.out = b.out[:0]
+	switch err := b.s.waitAs(b.ctx, b.n, b.reader); {
+	case errors.Is(err, errQuiet):
+		b.out = append(b.out, ":\n\n"...)
+		return nil
+	case err != nil:
 		return err
 	}
-	b.out = b.out[:0]
 	s := b.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,8 +305,11 @@ func (b *eventBody) event(message []byte) {
 	b.out = append(append(append(b.out, "data: "...), message...), "\n\n"...)
 }
 
-// waitAs is wait for a reader, which ends when another one takes its place.
+// waitAs is wait for a reader, which ends when another one takes its place, and
+// after keepAlive with errQuiet.
 func (s *eventStream) waitAs(ctx context.Context, n, reader int) error {
+	quiet := time.NewTimer(keepAlive)
+	defer quiet.Stop()
 	for {
 		s.mu.Lock()
 		ready, current, wake := s.done || s.first+len(s.events) > n, s.reader, s.wake
@@ -260,6 +322,8 @@ func (s *eventStream) waitAs(ctx context.Context, n, reader int) error {
 		}
 		select {
 		case <-wake:
+		case <-quiet.C:
+			return errQuiet
 		case <-ctx.Done():
 			return ctx.Err()
 		}

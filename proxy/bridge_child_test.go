@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -207,7 +208,7 @@ func TestBridgeChildDies(t *testing.T) {
 func TestBridgeLimits(t *testing.T) {
 	b := startBridge(t, func(c *ChildTransport) { c.Children, c.FullText, c.MaxMessage = 1, "come back later", 1024 })
 	h := b.session(t)
-	if status, body := b.post(t, initialize, nil); status != http.StatusServiceUnavailable || !strings.Contains(body, "come back later") {
+	if status, body := b.post(t, initialize, nil); status != http.StatusOK || !strings.Contains(body, "come back later") {
 		t.Errorf("one session more: %d %s", status, body)
 	}
 	if status, body := b.post(t, toolCall("1", "large"), h); status != 200 || !strings.Contains(body, `"id":1,"error"`) || !strings.Contains(body, "1KiB") {
@@ -254,7 +255,7 @@ func TestBridgeShared(t *testing.T) {
 	}
 }
 
-// Closing the stream cancels the request, by the number that the child knows.
+// Closing the stream cancels the request, once, by the number that the child knows.
 func TestBridgeCancel(t *testing.T) {
 	b := startBridge(t)
 	body, h := modernCall("5", "subscriptions/listen", `"notifications":{},`)
@@ -265,7 +266,8 @@ func TestBridgeCancel(t *testing.T) {
 	res.Body.Close()
 	for range 200 {
 		body, h := modernCall("6", "tools/call", `"name":"cancelled",`)
-		if _, got := b.post(t, body, h); strings.Contains(got, `"cancelled":"1 "`) {
+		_, got := b.post(t, body, h)
+		if _, list, _ := strings.Cut(got, `"cancelled":"`); regexp.MustCompile(`^[0-9]+ "`).MatchString(list) {
 			return
 		}
 	}

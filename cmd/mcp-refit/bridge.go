@@ -20,9 +20,12 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 		},
 		Path:       c.HTTP.Path,
 		Children:   int(c.Limits.Children),
+		FullText:   c.Limits.ChildrenFull,
 		Idle:       c.Limits.SessionIdle.Std(),
+		Lifetime:   c.Limits.ChildLifetime.Std(),
 		Replay:     int(c.Limits.ReplayEvents),
 		MaxMessage: int64(c.Limits.MaxMessage),
+		Proxy:      px,
 		Log:        log,
 		OnStray:    px.OnStray,
 	}
