@@ -140,7 +140,7 @@ var fixed = []string{
 	"http.", "run.",
 	"icons.private", "icons.allow-http", "icons.edge", "icons.budget.per-icon", "icons.fetch.", "icons.worker.", "icons.cache.",
 	"answers.state-expiry",
-	"limits.max-message", "limits.max-inflight", "limits.children", "limits.replay-events", "limits.grace",
+	"limits.max-message", "limits.max-inflight", "limits.children", "limits.children-full", "limits.child-lifetime", "limits.replay-events", "limits.grace",
 }
 
 // fixedChanges are those of the changes that a running process does not make.
