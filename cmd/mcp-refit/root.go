@@ -87,7 +87,7 @@ func rootCommand(io stdio) *cobra.Command {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveDefault)
 	s.flags(root)
 	wrappedEntryFlag(root.Flags())
-	root.AddCommand(demoCommand(io), policyCommand(io), versionCommand(io))
+	root.AddCommand(demoCommand(io), manifestCommand(io), policyCommand(io), versionCommand(io))
 	root.AddCommand(wrapCommand(io), unwrapCommand(io))
 	return root
 }
