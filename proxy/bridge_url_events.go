@@ -31,6 +31,7 @@ type remoteEvents struct {
 	parse   sseParser
 	line    []byte // an unfinished line that the parser passed
 	cr      bool   // the last byte passed was CR
+	begun   bool   // a line was read: a byte order mark may stand in front of the first alone
 	id      string // of the event that is being read
 	hasID   bool
 	tooBig  rewrite.Skim
@@ -106,12 +107,18 @@ func (e *remoteEvents) fields() {
 // one that broke off would not be sent again.
 func (e *remoteEvents) field() {
 	if len(e.line) == 0 {
+		e.begun = true
 		if e.hasID {
 			e.at.id, e.hasID = e.id, false
 		}
 		return
 	}
-	name, value, _ := bytes.Cut(e.line, []byte(":"))
+	line := e.line
+	if !e.begun {
+		line = bytes.TrimPrefix(line, bom)
+	}
+	e.begun = true
+	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "id":

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -54,24 +56,44 @@ func (r *remote) agree(p *post, revision string) {
 }
 
 // initialized notes that the session is there, and opens the server's stream.
+// It returns once that has been asked for, so that what the client says next
+// does not overtake it.
 func (r *remote) initialized(p *post) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.session.initialized = p.body
+	var sent <-chan struct{}
 	if r.session.cancel == nil && !p.isModern() {
-		r.startListen()
+		sent = r.startListen()
+	}
+	r.mu.Unlock()
+	if sent == nil {
+		return
+	}
+	select {
+	case <-sent:
+	case <-time.After(ackWait):
+	case <-r.ctx.Done():
 	}
 }
 
-// startListen opens the server's stream. The lock is held.
-func (r *remote) startListen() {
+// startListen opens the server's stream. sent is closed when it has been asked
+// for. The lock is held.
+func (r *remote) startListen() (sent <-chan struct{}) {
 	if r.old != nil || r.closed {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithCancel(r.ctx)
+	asked := make(chan struct{})
+	once := sync.OnceFunc(func() { close(asked) })
+	ctx, cancel := context.WithCancel(httptrace.WithClientTrace(r.ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { once() },
+	}))
 	r.session.cancel = cancel
 	generation := r.session.generation
-	r.loops.Go(func() { r.listen(ctx, generation) })
+	r.loops.Go(func() {
+		defer once()
+		r.listen(ctx, generation)
+	})
+	return asked
 }
 
 func (r *remote) setListening(generation int, on bool) {

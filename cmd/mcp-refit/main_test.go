@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == argWatchdog || os.Args[1] == argIconWorker) {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"mcp-refit": main, "echo-server": echoServer})
+	testscript.Main(m, map[string]func(){"mcp-refit": main, "echo-server": echoServer, "suite-client": suiteClient, "xdg-open": fakeBrowser})
 }
 
 // echoServer is an MCP server of one line a request: its one tool has two icons,
