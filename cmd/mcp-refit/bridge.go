@@ -10,8 +10,9 @@ import (
 	"github.com/mcp-refit/mcp-refit/proxy"
 )
 
-// serveChildren serves over HTTP a server that speaks stdio.
-func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
+// serveChildren serves over HTTP a server that speaks stdio. running is told
+// how many children there are.
+func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger, running func(int)) error {
 	c := p.Config
 	children := &proxy.ChildTransport{
 		Start: func() (*proxy.Child, error) {
@@ -28,6 +29,7 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 		Proxy:      px,
 		Log:        log,
 		OnStray:    px.OnStray,
+		OnChildren: running,
 	}
 	defer children.Close()
 	px.Transport = children

@@ -106,10 +106,12 @@ func (m *metrics) message(one proxy.Message) {
 	case one.Edited:
 		result = "edited"
 	}
-	direction := snake(one.To.String())
+	direction := directions[one.To]
 	m.messages.WithLabelValues(direction, kinds[one.Kind], knownMethod(one.Method), result).Inc()
 	m.bytes.WithLabelValues(direction).Add(float64(one.Size))
 }
+
+var directions = [...]string{proxy.ToServer: snake(proxy.ToServer.String()), proxy.ToClient: snake(proxy.ToClient.String())}
 
 var kinds = map[rewrite.Kind]string{
 	rewrite.KindRequest: "request", rewrite.KindNotification: "notification", rewrite.KindResult: "result",
@@ -186,9 +188,11 @@ func reasonLabel(r icon.Reason) string {
 	return snake(string(r))
 }
 
+var labels = strings.NewReplacer(" ", "_", "-", "_")
+
 // snake writes words as a label's value.
 func snake(s string) string {
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(s)
+	return labels.Replace(s)
 }
 
 // knownMethod is a method of the protocol, of any revision, "" for a response

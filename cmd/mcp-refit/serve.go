@@ -22,6 +22,11 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, ends...)
 	defer stop()
+	// Whoever reads our stdout or stderr may be gone: that is an error of Write
+	// and not our end, since what we started is to be ended in order.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
 	p := live.policy()
 	log := newLog(p.Config.Run, std.err)
 	icons := newFetcher(p.Config)
@@ -49,10 +54,10 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	case t.url != nil:
 		return serveURL(ctx, px, p.Config, t.url, std)
 	case p.Config.HTTP.Listen != "":
-		return serveChildren(ctx, px, p, t, std, log)
+		return serveChildren(ctx, px, p, t, std, log, watching.children)
 	}
-	watching.child(1)
-	defer watching.child(-1)
+	watching.children(1)
+	defer watching.children(0)
 	return wrapChild(ctx, px, p, t, std, log)
 }
 
@@ -62,12 +67,6 @@ const endedWait = 250 * time.Millisecond
 // wrapChild starts the server as a child and carries the messages between it
 // and our own stdio. The exit code is the child's.
 func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
-	// A client that is gone is an error of Write and not our end: the server
-	// is to be ended in order.
-	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE)
-	defer signal.Stop(gone)
-
 	px.EndWait = 2*p.Config.Limits.Grace.Std() + time.Second // the child's grace, and the time to SIGKILL
 	child := newChild(p, t, std, log)
 	if err := child.Start(context.WithoutCancel(ctx)); err != nil {

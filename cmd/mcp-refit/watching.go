@@ -157,10 +157,10 @@ func (w *watching) startReloads(ctx context.Context) {
 	w.end = append(w.end, func() { signal.Stop(hangup) })
 }
 
-// child tells that a child runs, or does no more.
-func (w *watching) child(change int) {
+// children tells how many children run.
+func (w *watching) children(running int) {
 	if w.metrics != nil {
-		w.metrics.children.Add(float64(change))
+		w.metrics.children.Set(float64(running))
 	}
 }
 
