@@ -22,6 +22,9 @@ type Decision struct {
 	// Before and After are the bytes in question, where there are any. They
 	// may hold user content, and are only valid during the call.
 	Before, After []byte
+
+	// Message is all of the message, as it came. It is only valid during the call.
+	Message []byte
 }
 
 // The verdicts of a Decision.
@@ -45,12 +48,14 @@ type Message struct {
 	Size    int    // bytes, as it came
 	Edited  bool
 	Refused bool
+	Raw     []byte // as it came; only valid during the call
 }
 
 func (m *message) summary(out outcome) Message {
 	return Message{
 		Session: m.session.id, To: m.to, Kind: m.env.Kind, Method: m.method(), Size: len(m.raw),
 		Edited: out.forward != nil && !same(out.forward, m.raw), Refused: out.forward == nil,
+		Raw: m.raw,
 	}
 }
 
@@ -84,7 +89,7 @@ func (m *message) audit(d Decision) {
 		return
 	}
 	s := m.session
-	d.Session, d.To, d.Method, d.Observed = s.id, m.to, m.method(), m.policy.Config.Observe
+	d.Session, d.To, d.Method, d.Observed, d.Message = s.id, m.to, m.method(), m.policy.Config.Observe, m.raw
 	s.mu.Lock()
 	d.Server = s.server
 	s.mu.Unlock()

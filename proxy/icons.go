@@ -100,7 +100,7 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 		}
 	}
 	j.log()
-	if len(j.late) > 0 {
+	if len(j.late) > 0 && !m.policy.Config.Observe {
 		m.incomplete = true
 		m.announce(j.late)
 	}
@@ -156,7 +156,7 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 	case d.Verdict == policy.Inline && j.m.session.proxy.Icons == nil:
 		d.Reason = "nothing here can fetch or decode it"
 		j.tell(set, n, d, VerdictStripped)
-	case d.Verdict == policy.Inline && p.Config.Observe:
+	case d.Verdict == policy.Inline && p.Config.Observe && !j.m.session.proxy.FetchObserved:
 		j.tell(set, n, d, VerdictInlined)
 	case d.Verdict == policy.Inline:
 		url := d.URL

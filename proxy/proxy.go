@@ -24,6 +24,10 @@ type Proxy struct {
 	// are stripped.
 	Icons *icon.Fetcher
 
+	// FetchObserved fetches and decodes icons even where the policy only
+	// observes, so that OnDecision is told what would have come of them.
+	FetchObserved bool
+
 	// Seal seals the state that modern clients carry between a question and
 	// its answer. nil: a key of this process's own, made on first use.
 	Seal *Sealer

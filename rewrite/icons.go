@@ -273,6 +273,10 @@ func (s *IconSet) editEach(raw []byte, e *Edits, place []Placement) {
 func (o *iconObject) keep(raw []byte, e *Edits) {
 	o.mendSizes(raw, e)
 	o.mendTheme(raw, e)
+	o.mendMimeType(raw, e)
+}
+
+func (o *iconObject) mendMimeType(raw []byte, e *Edits) {
 	if m := o[iconMIME]; !m.at.Empty() && raw[m.value.Start] != '"' {
 		e.Remove(m.at)
 	}

@@ -88,7 +88,7 @@ func rootCommand(io stdio) *cobra.Command {
 	s.flags(root)
 	wrappedEntryFlag(root.Flags())
 	root.AddCommand(demoCommand(io), manifestCommand(io), policyCommand(io), versionCommand(io))
-	root.AddCommand(wrapCommand(io), unwrapCommand(io))
+	root.AddCommand(scanCommand(io), wrapCommand(io), unwrapCommand(io))
 	return root
 }
 
