@@ -164,6 +164,7 @@ func (j *scanJob) serveTarget(t *target) {
 		shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
 		j.target = shown.String()
 		j.serve = func(ctx context.Context, px *proxy.Proxy, std stdio) error {
+			std.err = j.std.err // where a login says what is to be done
 			return serveURL(ctx, px, j.policy.Config, t.url, std)
 		}
 		return

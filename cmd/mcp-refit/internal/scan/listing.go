@@ -59,10 +59,13 @@ func listingOf(raw []byte, method string) listing {
 	return l
 }
 
+// theServer is the subject of what is said of the server itself.
+const theServer = "the server"
+
 // subject names what a path in a message leads to. It is called with c.mu held.
 func (c *Collector) subject(raw []byte, method, path string) string {
 	if strings.Contains(path, "serverInfo") {
-		return "the server"
+		return theServer
 	}
 	if member, rest, ok := strings.Cut(strings.TrimPrefix(path, "result."), "["); ok && strings.HasPrefix(path, "result.") {
 		if c.last.of != &raw[0] {
@@ -77,7 +80,7 @@ func (c *Collector) subject(raw []byte, method, path string) string {
 	if c.calling != "" {
 		return named("tool", c.calling)
 	}
-	return "the server"
+	return theServer
 }
 
 func named(what, name string) string { return what + " " + strconv.Quote(cut(name)) }

@@ -79,7 +79,7 @@ func (r *Report) SARIF(w io.Writer, version string) error {
 		}
 		text := f.place() + ": " + f.Reason
 		if f.Verdict != "" {
-			text = f.place() + ": " + f.Rule + " would be " + f.Verdict + ": " + f.Reason
+			text = f.place() + " would be " + f.Verdict + " (" + f.Rule + "): " + f.Reason
 		}
 		full := f.Method
 		if f.Path != "" {
