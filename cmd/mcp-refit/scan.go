@@ -47,7 +47,7 @@ var failLevels = map[string]scan.Level{"none": "", "faults": scan.Fault, "change
 
 func scanCommand(std stdio) *cobra.Command {
 	job := &scanJob{std: std}
-	var file string
+	var policyOf settings
 	var calls []string
 	cmd := &cobra.Command{
 		Use:   "scan [flags] {-- COMMAND [ARG…] | URL}",
@@ -59,9 +59,8 @@ No tool is called unless --call names it. What a tool asks is answered with decl
 Icons are fetched only where the policy inlines them, as the proxy itself would.`,
 		Args: cobra.ArbitraryArgs,
 	}
+	policyOf.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&file, "config", "", "the policy `file`; flags override it")
-	policyFlags(flags)
 	flags.StringArrayVar(&calls, "call", nil, "call a `TOOL[=JSON]`, with these arguments, to see the forms that it asks; can be repeated")
 	flags.BoolVar(&job.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&job.sarif, "sarif", false, "print the findings as SARIF 2.1.0")
@@ -91,7 +90,7 @@ Icons are fetched only where the policy inlines them, as the proxy itself would.
 		if err := flags.Set("observe", "true"); err != nil {
 			return err
 		}
-		if job.policy, err = loadSettings(file, flags, server.words()); err != nil {
+		if job.policy, err = policyOf.load(flags, "", server.words()); err != nil {
 			return err
 		}
 		job.serveTarget(server)

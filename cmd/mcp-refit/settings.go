@@ -29,12 +29,6 @@ func (s *settings) flags(cmd *cobra.Command) {
 	policyFlags(f)
 }
 
-// loadSettings is load where no server has a name.
-func loadSettings(file string, flags *pflag.FlagSet, command []string) (*policy.Policy, error) {
-	s := settings{file: file}
-	return s.load(flags, "", command)
-}
-
 // load reads the policy file, if there is one, puts the flags over it, and
 // compiles it for one server: named so, if the flag --server does not say
 // another name, and started by this command, or at this URL.

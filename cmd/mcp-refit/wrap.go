@@ -150,7 +150,7 @@ func (j *wrapJob) selfPath() (string, error) {
 // flags are the proxy's flags as they go into the configuration. They must
 // make a policy, and the files in them are written absolute.
 func (j *wrapJob) flags(flags *pflag.FlagSet) ([]string, error) {
-	if _, err := loadSettings(j.config, flags, nil); err != nil {
+	if _, err := (&settings{file: j.config}).load(flags, "", nil); err != nil {
 		return nil, err
 	}
 	var out []string
