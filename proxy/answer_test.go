@@ -23,35 +23,35 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"good, bytes kept", nil, []line{asked,
 			{ToServer, `{"jsonrpc":"2.0", "id":0,"result":{ "action":"accept","content":{"n":1.0, "x":true}}}`, "=", "", ""}}},
-		{"bad", nil, []line{asked, {ToServer, accepted("0", badN), refusedN, "", ""}}},
+		{"bad", nil, []line{asked, {ToServer, accept("0", badN), refusedN, "", ""}}},
 		{"bad, cancel", onInvalid("cancel"), []line{asked,
-			{ToServer, accepted("0", badN), `{"jsonrpc":"2.0","id":0,"result":{"action":"cancel"}}`, "", ""}}},
+			{ToServer, accept("0", badN), `{"jsonrpc":"2.0","id":0,"result":{"action":"cancel"}}`, "", ""}}},
 		{"bad, decline", onInvalid("decline"), []line{asked,
-			{ToServer, accepted("0", badN), `{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`, "", ""}}},
-		{"bad, pass", onInvalid("pass"), []line{asked, {ToServer, accepted("0", badN), "=", "", ""}}},
-		{"bad, observed", observe, []line{asked, {ToServer, accepted("0", badN), "=", "", ""}}},
+			{ToServer, accept("0", badN), `{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`, "", ""}}},
+		{"bad, pass", onInvalid("pass"), []line{asked, {ToServer, accept("0", badN), "=", "", ""}}},
+		{"bad, observed", observe, []line{asked, {ToServer, accept("0", badN), "=", "", ""}}},
 		{"no content", nil, []line{asked, {ToServer, `{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, `~-32602~n: `, "", ""}}},
 		{"decline is not checked", nil, []line{asked, {ToServer, `{"jsonrpc":"2.0","id":0,"result":{"action":"decline","content":{"n":"x"}}}`, "=", "", ""}}},
 		{"unknown action", nil, []line{asked, {ToServer, `{"jsonrpc":"2.0","id":0,"result":{"action":"Accept","content":{"n":1}}}`, `~-32602~"Accept\" is not one of`, "", ""}}},
 		{"no object", nil, []line{asked, {ToServer, `{"jsonrpc":"2.0","id":0,"result":null}`, `~-32602~not an object`, "", ""}}},
 		{"an error is passed, and closes", nil, []line{asked,
 			{ToServer, `{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"Method not found"}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), "=", "", ""}}}, // the server does not wait for it any more
+			{ToServer, accept("0", badN), "=", "", ""}}}, // the server does not wait for it any more
 		{"answered twice", nil, []line{asked,
-			{ToServer, accepted("0", `{"n":1}`), "=", "", ""}, {ToServer, accepted("0", badN), "=", "", ""}}},
+			{ToServer, accept("0", `{"n":1}`), "=", "", ""}, {ToServer, accept("0", badN), "=", "", ""}}},
 		{"cancelled", nil, []line{asked,
 			{ToClient, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), "=", "", ""}}},
+			{ToServer, accept("0", badN), "=", "", ""}}},
 		{"cancelled by the other side", nil, []line{asked,
 			{ToServer, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), refusedN, "", ""}}},
+			{ToServer, accept("0", badN), refusedN, "", ""}}},
 		{"asked again under the same id", nil, []line{asked, {ToClient, asks("0", "a", asksText), "=", "", ""},
-			{ToServer, accepted("0", `{"n":1}`), "~a: is missing", "", ""}}},
+			{ToServer, accept("0", `{"n":1}`), "~a: is missing", "", ""}}},
 		{"the directions are apart", nil, []line{
 			{ToServer, `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"t"}}`, "=", "", ""}, asked,
-			{ToServer, accepted("0", badN), refusedN, "", ""},
+			{ToServer, accept("0", badN), refusedN, "", ""},
 			{ToClient, `{"jsonrpc":"2.0","id":0,"result":{"content":[]}}`, "=", "", ""}}},
-		{"never asked", nil, []line{{ToServer, accepted("99", badN), "=", "", ""}}},
+		{"never asked", nil, []line{{ToServer, accept("99", badN), "=", "", ""}}},
 		{"two members, one spelled otherwise", nil, []line{asked,
 			{ToServer, `{"jsonrpc":"2.0","id":0,"result":{"action":"decline","Action":"accept","content":{"n":"5"}}}`, `~-32602~also spelled`, "", ""}}},
 		{"two contents", nil, []line{asked,
@@ -63,26 +63,26 @@ func TestAnswers(t *testing.T) {
 			{ToServer, `{"id":0,"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":"5"}}}`, `~"id":1~a: is missing`, "", ""}}},
 		{"params that are no object", onInvalid("retry"), []line{
 			{ToClient, `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":[1]}`, "=", "", ""},
-			{ToServer, accepted("0", `[]`), "", "", `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":[1]}`}}},
+			{ToServer, accept("0", `[]`), "", "", `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":[1]}`}}},
 		{"no params", onInvalid("retry"), []line{
 			{ToClient, ` {"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`, "=", "", ""},
-			{ToServer, accepted("0", `[]`), "", "", ` {"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`}}},
+			{ToServer, accept("0", `[]`), "", "", ` {"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`}}},
 		{"mode null is form", nil, []line{
 			{ToClient, strings.Replace(asks("0", "n", asksInt), `"message"`, `"mode":null,"message"`, 1), "=", "", ""},
-			{ToServer, accepted("0", badN), refusedN, "", ""}}},
+			{ToServer, accept("0", badN), refusedN, "", ""}}},
 		{"a mode of another case, with a schema", nil, []line{
 			{ToClient, strings.Replace(asks("0", "n", asksInt), `"message"`, `"mode":"Form","message"`, 1), "=", "", ""},
-			{ToServer, accepted("0", badN), refusedN, "", ""}}},
+			{ToServer, accept("0", badN), refusedN, "", ""}}},
 		{"an unknown mode", nil, []line{
 			{ToClient, `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"mode":7}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), "~-32602~no form that we know", "", ""}}},
+			{ToServer, accept("0", badN), "~-32602~no form that we know", "", ""}}},
 		{"an unknown mode, declined", nil, []line{
 			{ToClient, `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"mode":"voice"}}`, "=", "", ""},
 			{ToServer, `{"jsonrpc":"2.0","id":0,"result":{"action":"decline"}}`, "=", "", ""}}},
 		{"two modes: the last counts", nil, []line{
 			{ToClient, strings.Replace(asks("0", "n", asksInt), `"message"`, `"mode":"url","mode":"form","message"`, 1),
 				strings.Replace(asks("0", "n", asksInt), `"message"`, `"mode":"form","message"`, 1), "", ""},
-			{ToServer, accepted("0", badN), refusedN, "", ""}}},
+			{ToServer, accept("0", badN), refusedN, "", ""}}},
 		{"url mode", nil, []line{
 			{ToClient, `{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"mode":"url","elicitationId":"e","url":"https://auth.example/x?y=1&z=2","message":"m"}}`, "=", "", ""},
 			{ToServer, `{"jsonrpc":"2.0","id":2,"result":{"action":"accept"}}`, "=", "", ""}}},
@@ -93,13 +93,13 @@ func TestAnswers(t *testing.T) {
 			{ToClient, `{"jsonrpc":"2.0","method":"elicitation/create","params":{"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}}`, "=", "", ""}}},
 		{"the way back of numbers as choices", nil, []line{
 			{ToClient, asks("0", "n", `{"type":"integer","enum":[1,2]}`), asks("0", "n", `{"type":"string","enum":["1","2"]}`), "", ""},
-			{ToServer, accepted("0", `{"n":"2"}`), accepted("0", `{"n":2}`), "", ""}}},
+			{ToServer, accept("0", `{"n":"2"}`), accept("0", `{"n":2}`), "", ""}}},
 		{"defaults are filled in", func(c *policy.Config) { c.Answers.FillDefaults = true }, []line{
 			{ToClient, asks("0", "n", `{"type":"integer","default":0}`), "=", "", ""},
-			{ToServer, accepted("0", `{}`), accepted("0", `{"n":0}`), "", ""}}},
+			{ToServer, accept("0", `{}`), accept("0", `{"n":0}`), "", ""}}},
 		{"a response to another request is not checked", nil, []line{
 			{ToClient, `{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), "=", "", ""}}},
+			{ToServer, accept("0", badN), "=", "", ""}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAnswerIDs(t *testing.T) {
 		{`0`, `""`}, {`0`, `-0`}, {`0`, `"1e-400"`}, {`-3`, `"-3"`}, {`"7"`, `7`}, {`"é"`, `"\u00e9"`},
 		{`9007199254740992`, `9007199254740993`}, {`18446744073709551615`, `18446744073709551615.0`},
 	} {
-		for _, first := range []string{accepted(test.answered, badN), `{"jsonrpc":"2.0","id":` + test.answered + `,"result":{"action":"decline"}}`, `{"jsonrpc":"2.0","id":` + test.answered + `,"error":{"code":1,"message":"m"}}`} {
+		for _, first := range []string{accept(test.answered, badN), `{"jsonrpc":"2.0","id":` + test.answered + `,"result":{"action":"decline"}}`, `{"jsonrpc":"2.0","id":` + test.answered + `,"error":{"code":1,"message":"m"}}`} {
 			k := newTalk(t)
 			k.play([]line{{ToClient, asks(test.asked, "n", asksInt), "=", "", ""}})
 			forward, _ := k.say(ToServer, first)
@@ -137,11 +137,11 @@ func TestAnswerIDs(t *testing.T) {
 	}
 	for _, other := range []string{`6`, `"a"`, `"5a"`, `"infinity"`, `"0x"`, `"0x1p2"`, `"nan"`, `1e400`, `"5 5"`} {
 		k := newTalk(t)
-		k.play([]line{{ToClient, asks("5", "n", asksInt), "=", "", ""}, {ToServer, accepted(other, badN), "=", "", ""}, {ToServer, accepted("5", badN), refusedN, "", ""}})
+		k.play([]line{{ToClient, asks("5", "n", asksInt), "=", "", ""}, {ToServer, accept(other, badN), "=", "", ""}, {ToServer, accept("5", badN), refusedN, "", ""}})
 	}
 	k := newTalk(t) // the type counts where both are open
 	k.play([]line{{ToClient, asks(`"1"`, "a", asksText), "=", "", ""}, {ToClient, asks(`1`, "n", asksInt), "=", "", ""},
-		{ToServer, accepted(`1`, `{"n":2}`), "=", "", ""}, {ToServer, accepted(`"1"`, `{"a":"x"}`), "=", "", ""}})
+		{ToServer, accept(`1`, `{"n":2}`), "=", "", ""}, {ToServer, accept(`"1"`, `{"a":"x"}`), "=", "", ""}})
 }
 
 func TestAnswerRetry(t *testing.T) {
@@ -149,45 +149,45 @@ func TestAnswerRetry(t *testing.T) {
 	t.Run("twice, then an error", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
 		k.play([]line{{ToClient, ask, "=", "", ""},
-			{ToServer, accepted("0", badN), "", "", `~"id":0,"method":"elicitation/create"~m\n\n~n: \"5\" is a string`},
-			{ToServer, accepted("0", `{"n":true}`), "", "", `~m\n\n~n: true is a boolean`},
-			{ToServer, accepted("0", badN), refusedN, "", ""},
-			{ToServer, accepted("0", badN), "=", "", ""}})
+			{ToServer, accept("0", badN), "", "", `~"id":0,"method":"elicitation/create"~m\n\n~n: \"5\" is a string`},
+			{ToServer, accept("0", `{"n":true}`), "", "", `~m\n\n~n: true is a boolean`},
+			{ToServer, accept("0", badN), refusedN, "", ""},
+			{ToServer, accept("0", badN), "=", "", ""}})
 		if len(k.calls.open) != 0 {
 			t.Error("left open:", k.calls.open)
 		}
 	})
 	t.Run("the problems of one round alone", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
-		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accepted("0", badN), "", "", "~string"}})
-		k.say(ToServer, accepted("0", `{"n":true}`))
+		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accept("0", badN), "", "", "~string"}})
+		k.say(ToServer, accept("0", `{"n":true}`))
 		if strings.Contains(k.sent[1], "string") {
 			t.Error(k.sent[1])
 		}
-		k.play([]line{{ToServer, accepted("0", `{"n":3}`), "=", "", ""}})
+		k.play([]line{{ToServer, accept("0", `{"n":3}`), "=", "", ""}})
 	})
 	t.Run("cancelled meanwhile", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
-		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accepted("0", badN), "", "", "~m"},
+		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accept("0", badN), "", "", "~m"},
 			{ToClient, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`, "=", "", ""},
-			{ToServer, accepted("0", badN), "=", "", ""}})
+			{ToServer, accept("0", badN), "=", "", ""}})
 	})
 	t.Run("cancelled while it is checked", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
 		k.play([]line{{ToClient, ask, "=", "", ""}})
 		k.proxy.OnDecision = func(d Decision) { k.calls.remove(callKey{ToClient, "0"}) }
-		k.play([]line{{ToServer, accepted("0.0", badN), refusedN, "", ""}})
+		k.play([]line{{ToServer, accept("0.0", badN), refusedN, "", ""}})
 	})
 	t.Run("no stream", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
 		k.deaf = true
-		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accepted("0", badN), refusedN, "", ""}})
+		k.play([]line{{ToClient, ask, "=", "", ""}, {ToServer, accept("0", badN), refusedN, "", ""}})
 	})
 	t.Run("begun under another policy", func(t *testing.T) {
 		k := newTalk(t)
 		k.play([]line{{ToClient, ask, "=", "", ""}})
 		k.set(onInvalid("retry"))
-		k.play([]line{{ToServer, accepted("0", badN), refusedN, "", ""}})
+		k.play([]line{{ToServer, accept("0", badN), refusedN, "", ""}})
 	})
 }
 
@@ -198,27 +198,27 @@ func TestAnswerReload(t *testing.T) {
 		k := newTalk(t)
 		k.play([]line{{ToClient, ask, asked, "", ""}})
 		k.set(observe, func(c *policy.Config) { c.Answers.FillDefaults = true })
-		k.play([]line{{ToServer, accepted("0", `{"n":"2"}`), accepted("0", `{"n":2}`), "", ""},
-			{ToClient, ask, "=", "", ""}, {ToServer, accepted("0", `{"n":"7"}`), "=", "", ""}})
+		k.play([]line{{ToServer, accept("0", `{"n":"2"}`), accept("0", `{"n":2}`), "", ""},
+			{ToClient, ask, "=", "", ""}, {ToServer, accept("0", `{"n":"7"}`), "=", "", ""}})
 	})
 	t.Run("from observe: the server's own form was shown", func(t *testing.T) {
 		k := newTalk(t, observe)
 		k.play([]line{{ToClient, ask, "=", "", ""}})
 		k.set()
-		k.play([]line{{ToServer, accepted("0", `{"n":"2"}`), "~-32602~n: ", "", ""}})
-		k.play([]line{{ToClient, ask, asked, "", ""}, {ToServer, accepted("0", `{"n":"2"}`), accepted("0", `{"n":2}`), "", ""}})
+		k.play([]line{{ToServer, accept("0", `{"n":"2"}`), "~-32602~n: ", "", ""}})
+		k.play([]line{{ToClient, ask, asked, "", ""}, {ToServer, accept("0", `{"n":"2"}`), accept("0", `{"n":2}`), "", ""}})
 	})
 	t.Run("rules off: the way back stays", func(t *testing.T) {
 		k := newTalk(t)
 		k.play([]line{{ToClient, ask, asked, "", ""}})
 		k.set(func(c *policy.Config) { c.Enums = policy.EnumsNever })
-		k.play([]line{{ToServer, accepted("0", `{"n":"1"}`), accepted("0", `{"n":1}`), "", ""}})
+		k.play([]line{{ToServer, accept("0", `{"n":"1"}`), accept("0", `{"n":1}`), "", ""}})
 	})
 }
 
 func TestAnswerUnknownSession(t *testing.T) {
 	for _, test := range []struct{ text, passes string }{
-		{accepted("0", `{}`), "~-32602~a session that we do not know"},
+		{accept("0", `{}`), "~-32602~a session that we do not know"},
 		{`{"jsonrpc":"2.0","id":0,"result":{"Action":" ACCEPT ","conten\u0074":{}}}`, "~-32602"},
 		{`{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`, "="},
 		{`{"jsonrpc":"2.0","id":0,"result":{"action":"decline","content":{}}}`, "="},
@@ -237,21 +237,21 @@ func TestAnswerBatch(t *testing.T) {
 	ask := line{ToClient, asks("0", "n", asksInt), "=", "", ""}
 	ping := `{"jsonrpc":"2.0","method":"notifications/x"}`
 	t.Run("good", func(t *testing.T) {
-		newTalk(t).play([]line{ask, {ToServer, `[` + ping + `,` + accepted("0", `{"n":1}`) + `]`, "=", "", ""}})
+		newTalk(t).play([]line{ask, {ToServer, `[` + ping + `,` + accept("0", `{"n":1}`) + `]`, "=", "", ""}})
 	})
 	t.Run("bad", func(t *testing.T) {
-		newTalk(t).play([]line{ask, {ToServer, `[` + accepted("0", badN) + `]`, refusedN, "", ""}})
+		newTalk(t).play([]line{ask, {ToServer, `[` + accept("0", badN) + `]`, refusedN, "", ""}})
 	})
 	t.Run("nobody is asked again in vain", func(t *testing.T) {
 		k := newTalk(t, onInvalid("retry"))
-		k.play([]line{ask, {ToServer, `[` + ping + `,` + accepted("0", badN) + `]`, refusedN + "~notifications/x", "", ""}})
+		k.play([]line{ask, {ToServer, `[` + ping + `,` + accept("0", badN) + `]`, refusedN + "~notifications/x", "", ""}})
 		if len(k.calls.open) != 0 {
 			t.Error("left open:", k.calls.open)
 		}
 	})
 	t.Run("with a request that is refused", func(t *testing.T) {
 		k := newTalk(t)
-		k.play([]line{ask, {ToServer, `[` + accepted(`"0"`, `{"n":1}`) + `,{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t","inputResponses":{"q":7}}}]`,
+		k.play([]line{ask, {ToServer, `[` + accept(`"0"`, `{"n":1}`) + `,{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t","inputResponses":{"q":7}}}]`,
 			`~"id":0,"error":{"code":-32600~another element`, `~"id":8~not an object`, ""}})
 		if len(k.calls.open) != 0 {
 			t.Error("left open:", k.calls.open)
@@ -260,7 +260,7 @@ func TestAnswerBatch(t *testing.T) {
 	t.Run("two answers to one question", func(t *testing.T) {
 		k := newTalk(t)
 		k.settles = true
-		k.play([]line{ask, {ToServer, `[` + accepted("0", `{"n":1}`) + `,` + accepted("0", badN) + `]`, `~"n":1~` + refusedN[1:], "", ""}})
+		k.play([]line{ask, {ToServer, `[` + accept("0", `{"n":1}`) + `,` + accept("0", badN) + `]`, `~"n":1~` + refusedN[1:], "", ""}})
 	})
 }
 
@@ -275,11 +275,11 @@ func TestCallsBound(t *testing.T) {
 		{ToClient, `{"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{"taskId":"t"}}`, "", "~limits.calls", ""},
 		{ToClient, `{"jsonrpc":"2.0","id":6,"method":"ping"}`, "=", "", ""},
 		{ToServer, `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, "=", "", ""},
-		{ToServer, accepted("1", badN), refusedN, "", ""},
+		{ToServer, accept("1", badN), refusedN, "", ""},
 		{ToClient, asks("3", "n", asksInt), "=", "", ""},
 	})
 	k.set(few, observe)
-	k.play([]line{{ToClient, asks("9", "n", asksInt), "=", "", ""}, {ToServer, accepted("9", badN), "=", "", ""}})
+	k.play([]line{{ToClient, asks("9", "n", asksInt), "=", "", ""}, {ToServer, accept("9", badN), "=", "", ""}})
 
 	k = newTalk(t, func(c *policy.Config) { c.Limits.Calls = -1 }) // off; the bytes are bounded all the same
 	long := strings.Repeat("x", 6<<20)
@@ -311,18 +311,18 @@ func TestAnswerTask(t *testing.T) {
 		lines []line
 	}{
 		{"several results", []line{pass(ToClient, ask("0", asksInt)), pass(ToServer, task("0", "t")),
-			pass(ToClient, result("1", "t")), {ToServer, accepted("1", badN), refusedN, "", ""},
-			pass(ToClient, result("2", "t")), pass(ToServer, accepted("2", `{"n":1}`)),
-			pass(ToClient, result("3", "t")), {ToServer, accepted(`"3"`, badN), refusedN, "", ""}}},
-		{"the result overtakes the task", []line{pass(ToClient, ask("0", asksInt)), {ToServer, accepted("0", badN), refusedN, "", ""}}},
-		{"an unknown task", []line{pass(ToClient, result("1", "t")), {ToServer, accepted(`"1"`, badN), "~-32602~no form that we know", "", ""}}},
+			pass(ToClient, result("1", "t")), {ToServer, accept("1", badN), refusedN, "", ""},
+			pass(ToClient, result("2", "t")), pass(ToServer, accept("2", `{"n":1}`)),
+			pass(ToClient, result("3", "t")), {ToServer, accept(`"3"`, badN), refusedN, "", ""}}},
+		{"the result overtakes the task", []line{pass(ToClient, ask("0", asksInt)), {ToServer, accept("0", badN), refusedN, "", ""}}},
+		{"an unknown task", []line{pass(ToClient, result("1", "t")), {ToServer, accept(`"1"`, badN), "~-32602~no form that we know", "", ""}}},
 		{"an unknown task's other result", []line{pass(ToClient, result("1", "t")), pass(ToServer, `{"jsonrpc":"2.0","id":1,"result":{"role":"assistant","content":{}}}`)}},
 		{"a task that nobody offered", []line{pass(ToClient, asks("0", "n", asksInt)), {ToServer, task("0", "t"), "~-32602~action: is missing", "", ""}}},
 		{"a task that is an answer, too", []line{pass(ToClient, ask("0", asksInt)),
 			{ToServer, `{"jsonrpc":"2.0","id":0,"result":{"task":{"taskId":"t"},"Action":"accept","content":{"n":"5"}}}`, "~-32602", "", ""}}},
 		{"one id for two tasks", []line{pass(ToClient, ask("0", asksInt)), pass(ToServer, task("0", "t")),
 			pass(ToClient, ask("1", asksText)), {ToServer, task("1", "t"), "~-32602~another question's task", "", ""},
-			pass(ToClient, result("2", "t")), {ToServer, accepted("2", badN), refusedN, "", ""}}},
+			pass(ToClient, result("2", "t")), {ToServer, accept("2", badN), refusedN, "", ""}}},
 	} {
 		t.Run(test.name, func(t *testing.T) { newTalk(t).play(test.lines) })
 	}
@@ -334,7 +334,7 @@ func TestAnswerTask(t *testing.T) {
 	if len(k.tasks.byID) != maxTaskForms || len(k.tasks.order) != maxTaskForms {
 		t.Errorf("%d forms are kept", len(k.tasks.byID))
 	}
-	k.play([]line{pass(ToClient, result(`"a"`, "t0")), {ToServer, accepted(`"a"`, badN), "~-32602~no form", "", ""}})
+	k.play([]line{pass(ToClient, result(`"a"`, "t0")), {ToServer, accept(`"a"`, badN), "~-32602~no form", "", ""}})
 }
 
 // Form safety holds for requests of their own, too.

@@ -99,11 +99,6 @@ func asks(id, field, schema string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"` + field + `":` + schema + `},"required":["` + field + `"]}}}`
 }
 
-// accepted is a client's answer.
-func accepted(id, content string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"action":"accept","content":` + content + `}}`
-}
-
 const (
 	asksInt  = `{"type":"integer"}`
 	asksText = `{"type":"string"}`
