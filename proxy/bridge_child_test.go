@@ -71,7 +71,7 @@ func scriptedServer() int {
 			case `"cancelled"`:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"cancelled":"%s"}}`, id, cancelled)
 			case `"large"`:
-				say(`{"jsonrpc":"2.0","result":{"text":"%s"},"id":%s}`, strings.Repeat("x", 4096), id)
+				say(`{"jsonrpc":"2.0","result":{"text":"%s"},"id":%s}`, strings.Repeat("x", 200<<10), id)
 			default:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"name":%s,"big":1915883588174806058}}`, id, at("name"))
 			}
