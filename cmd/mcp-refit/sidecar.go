@@ -68,7 +68,7 @@ func (s sidecar) patch(in []byte) ([]byte, error) {
 	for _, doc := range docs {
 		if text(doc, "kind") == "Service" {
 			if err := pointService(p, doc, served); err != nil {
-				return nil, fmt.Errorf("Service %s: %w", text(doc, "metadata", "name"), err)
+				return nil, fmt.Errorf("the Service %s: %w", text(doc, "metadata", "name"), err)
 			}
 		}
 	}
