@@ -295,14 +295,14 @@ func TestIconsLate(t *testing.T) {
 	}
 }
 
-const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+const declaresModern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 
 // In 2026-07-28 it is told on the streams that asked for it, were acknowledged
 // and are still open; the list that went out without is not for sharing.
 func TestIconsLateModern(t *testing.T) {
 	s, site, told, arrive := late(t)
 	listen := func(id, notifications string) {
-		pass(t, s, ToServer, `{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{`+modernMeta+`,"notifications":`+notifications+`}}`)
+		pass(t, s, ToServer, `{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{`+declaresModern+`,"notifications":`+notifications+`}}`)
 	}
 	acknowledge := func(id, notifications string) {
 		pass(t, s, ToClient, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`+id+`},"notifications":`+notifications+`}}`)
@@ -323,7 +323,7 @@ func TestIconsLateModern(t *testing.T) {
 	acknowledge(`"ended"`, tools)
 	pass(t, s, ToClient, `{"jsonrpc":"2.0","id":"ended","result":{}}`)
 
-	pass(t, s, ToServer, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+modernMeta+`}}`)
+	pass(t, s, ToServer, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+declaresModern+`}}`)
 	got, _ := pass(t, s, ToClient, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"icons":[{"src":"https://`+site.host+`/i"}]}],"CacheScope":"public","cacheScope":"public","ttlMs":1,"ttlMs":3600000}}`)
 	if want := `{"jsonrpc":"2.0","id":1,"result":{"tools":[{}],"cacheScope":"private","ttlMs":1000}}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -352,7 +352,7 @@ func TestCacheability(t *testing.T) {
 	for _, tt := range tests {
 		for _, verdict := range []policy.Verdict{policy.Strip, policy.Inline} {
 			s := iconSession(t, nil, func(c *policy.Config) { c.Icons.Default = verdict })
-			pass(t, s, ToServer, `{"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{`+modernMeta+`}}`)
+			pass(t, s, ToServer, `{"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{`+declaresModern+`}}`)
 			got, _ := pass(t, s, ToClient, `{"jsonrpc":"2.0","id":1,"result":`+tt.result+`}`)
 			want := tt.result
 			if verdict == policy.Inline && tt.inline != "" {
