@@ -73,13 +73,17 @@ func FindQuestions(raw []byte, env Envelope) Questions {
 }
 
 func (q *Questions) inputRequests(raw []byte, in Span, path string) {
-	m := unique(raw, in, &q.Surplus, "inputRequests", "requestState")
-	if m[0].Value.Empty() || raw[m[0].Value.Start] != '{' {
+	requests := unique(raw, in, &q.Surplus, "inputRequests")[0]
+	if requests.At.Empty() && len(q.Surplus) == 0 {
+		return // then its requestState is none of ours
+	}
+	state := unique(raw, in, &q.Surplus, "requestState")[0]
+	if requests.Value.Empty() || raw[requests.Value.Start] != '{' {
 		return
 	}
-	q.In, q.State = in, m[1]
+	q.In, q.State = in, state
 	last := map[string]int{}
-	for e := range Members(raw, m[0].Value) {
+	for e := range Members(raw, requests.Value) {
 		one := q.entry(raw, e, path+".inputRequests."+e.Key)
 		if i, twice := last[e.Key]; twice {
 			q.Surplus = append(q.Surplus, q.List[i].Entry)
@@ -152,8 +156,12 @@ type Answers struct {
 // FindAnswers finds the input responses and the state in a request's params.
 func FindAnswers(raw []byte, env Envelope) Answers {
 	var a Answers
-	m := unique(raw, env.Params, &a.Surplus, "inputResponses", "requestState", "name", "uri", "arguments", "taskId")
+	m := unique(raw, env.Params, &a.Surplus, "inputResponses", "requestState")
 	a.Responses, a.State = m[0], m[1]
+	if a.Responses.At.Empty() && a.State.At.Empty() && len(a.Surplus) == 0 {
+		return a
+	}
+	unique(raw, env.Params, &a.Surplus, "name", "uri", "arguments", "taskId")
 	last := map[string]int{}
 	for e := range Members(raw, a.Responses.Value) {
 		if i, twice := last[e.Key]; twice {
