@@ -38,10 +38,7 @@ func (s *childSession) answer(raw []byte, env rewrite.Envelope, id []byte) {
 		s.refused = true
 		go s.close("the server refused initialize")
 	}
-	one.stream.push(raw)
-	if *one.left == 0 {
-		one.stream.finish()
-	}
+	one.stream.add(raw, *one.left == 0)
 }
 
 // take closes a call.

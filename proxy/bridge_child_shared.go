@@ -263,8 +263,7 @@ func (c *sharedChild) response(raw []byte, env rewrite.Envelope) {
 	if one.method == "tools/list" && env.Kind == rewrite.KindResult {
 		c.tools.note(raw, env)
 	}
-	one.stream.push(out)
-	one.stream.finish()
+	one.stream.pushLast(out)
 	if one.method == "server/discover" && env.Kind == rewrite.KindError && statusOf(raw) != http.StatusBadRequest {
 		c.retire() // it does not know this revision, and the client goes on with a session
 	}
@@ -343,8 +342,7 @@ func (c *sharedChild) lost(f *frame) {
 	case rewrite.KindResult:
 		number, _ := numberOf(id)
 		if one := c.take(number); one != nil {
-			one.stream.push(errorMessage(one.id, codeInvalidRequest, text))
-			one.stream.finish()
+			one.stream.pushLast(errorMessage(one.id, codeInvalidRequest, text))
 		}
 	case rewrite.KindRequest:
 		c.peer.post(errorMessage(id, codeInvalidRequest, text))
@@ -369,7 +367,6 @@ func (c *sharedChild) gone(how string) {
 	}
 	for number, one := range c.calls {
 		delete(c.calls, number)
-		one.stream.push(errorMessage(one.id, codeInternal, "mcp-refit: the server "+how+" before it answered"))
-		one.stream.finish()
+		one.stream.pushLast(errorMessage(one.id, codeInternal, "mcp-refit: the server "+how+" before it answered"))
 	}
 }

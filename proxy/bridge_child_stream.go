@@ -62,7 +62,13 @@ func newEventStream(id string, keep int) *eventStream {
 }
 
 // push adds a message, of which the bytes are copied.
-func (s *eventStream) push(message []byte) {
+func (s *eventStream) push(message []byte) { s.add(message, false) }
+
+// pushLast adds a message after which there will be no more. It is one step,
+// so that whoever waits can tell an answer that stands alone.
+func (s *eventStream) pushLast(message []byte) { s.add(message, true) }
+
+func (s *eventStream) add(message []byte, last bool) {
 	message = bytes.Clone(message)
 	oneLine(message)
 	s.mu.Lock()
@@ -70,6 +76,7 @@ func (s *eventStream) push(message []byte) {
 	if s.done {
 		return
 	}
+	s.done = last
 	s.events = append(s.events, message)
 	s.size += len(message)
 	s.trim()
