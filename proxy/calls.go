@@ -88,6 +88,14 @@ func (c *calls) remove(key callKey) *call {
 	return one
 }
 
+// answered is remove by an id as it was written. It takes no memory for most.
+func (c *calls) answered(to Direction, id []byte) *call {
+	if plain := plainID(id); plain != nil {
+		return c.remove(callKey{to, string(plain)})
+	}
+	return c.remove(callKey{to, canonicalID(id)})
+}
+
 // find returns the request to the client that a response answers, nil if there
 // is none. The JSON type of an id counts ("1" and 1 are two requests), but if
 // no request has that very id, then one is taken that the server might match
@@ -121,16 +129,34 @@ func canonicalID(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
 	}
+	if plain := plainID(raw); plain != nil {
+		return string(plain)
+	}
 	if raw[0] == '"' {
 		s, _ := rewrite.String(raw, rewrite.Span{Start: 0, End: len(raw)})
 		return `"` + s
 	}
+	return canonicalNumber(string(raw))
+}
+
+// plainID returns the part of an id that is its canonical text, nil if that
+// reads otherwise than it was written: all but the closing quote of a string
+// of ASCII without escapes, and all of a number of digits alone.
+func plainID(raw []byte) []byte {
+	if n := len(raw) - 1; n > 0 && raw[0] == '"' {
+		for _, c := range raw[1:n] {
+			if c == '\\' || c >= utf8.RuneSelf {
+				return nil
+			}
+		}
+		return raw[:n]
+	}
 	for _, c := range raw {
-		if c == '.' || c == 'e' || c == 'E' || c == '-' {
-			return canonicalNumber(string(raw))
+		if c < '0' || c > '9' {
+			return nil
 		}
 	}
-	return string(raw)
+	return raw
 }
 
 func canonicalNumber(text string) string {

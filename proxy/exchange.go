@@ -36,7 +36,8 @@ type message struct {
 	own     *call // what a request itself is
 
 	edits      rewrite.Edits
-	share      *iconShare
+	share      *iconShare // with the other messages of its batch, or alone
+	alone      iconShare
 	after      func()   // see outcome
 	incomplete bool     // it goes out without icons that may come later
 	enforced   bool     // its edits are made even where the policy only observes

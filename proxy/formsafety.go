@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"iter"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -58,7 +58,7 @@ func (m *message) declineQuestion(q rewrite.Question, reason string) {
 
 // codeURLRequired is the code of an error that asks for URLs to be opened
 // before the call is made again (URLElicitationRequiredError of 2025-11-25).
-const codeURLRequired = "-32042"
+const codeURLRequired = -32042
 
 // judgeURLError decides on the URLs that such an error asks to open. All
 // members that a reader could take for them are looked at.
@@ -67,16 +67,16 @@ func (m *message) judgeURLError() {
 		return
 	}
 	asks := false
-	for code := range folded(m.raw, m.env.Error, "code") {
-		asks = asks || canonicalID(code.Of(m.raw)) == codeURLRequired
+	for code := range rewrite.Folded(m.raw, m.env.Error, "code") {
+		asks = asks || isNumber(code.Of(m.raw), codeURLRequired)
 	}
 	if !asks {
 		return
 	}
-	for data := range folded(m.raw, m.env.Error, "data") {
-		for list := range folded(m.raw, data, "elicitations") {
+	for data := range rewrite.Folded(m.raw, m.env.Error, "data") {
+		for list := range rewrite.Folded(m.raw, data, "elicitations") {
 			for one := range rewrite.Elements(m.raw, list) {
-				for url := range folded(m.raw, one, "url") {
+				for url := range rewrite.Folded(m.raw, one, "url") {
 					if !m.allowURL(rewrite.Question{Path: "error.data.elicitations", URL: url}) {
 						return
 					}
@@ -86,14 +86,8 @@ func (m *message) judgeURLError() {
 	}
 }
 
-// folded walks the values of the members whose name is that or might be read
-// as that.
-func folded(raw []byte, in rewrite.Span, name string) iter.Seq[rewrite.Span] {
-	return func(yield func(rewrite.Span) bool) {
-		for member := range rewrite.Members(raw, in) {
-			if rewrite.Fold(member.Key) == name && !yield(member.Value) {
-				return
-			}
-		}
-	}
+// isNumber reports whether a JSON value is the number n, however it is written.
+func isNumber(raw []byte, n float64) bool {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	return err == nil && f == n
 }

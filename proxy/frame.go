@@ -118,12 +118,16 @@ func (f *frameReader) last(ctx context.Context) (frame, error) {
 	if len(line)+len(f.long) == 0 {
 		return frame{}, f.err
 	}
-	// One byte is taken off for the line end that is not there.
-	why := f.grow(ctx, append(line[:len(line):len(line)], '\n'))
-	line, f.long = f.long[:len(f.long)-1], nil
 	var fr frame
-	if why != "" {
-		fr.tooLarge = why
+	switch {
+	case len(f.long) > 0:
+		// With a line end that is not there, as grow expects one.
+		fr.tooLarge = f.grow(ctx, append(line[:len(line):len(line)], '\n'))
+		line, f.long = f.long[:len(f.long)-1], nil
+	case !f.fits(int64(len(line))):
+		fr.tooLarge = f.limitText()
+	}
+	if fr.tooLarge != "" {
 		fr.skim.Write(line)
 		return fr, nil
 	}
@@ -150,6 +154,9 @@ func (f *frameReader) keep(ctx context.Context) string {
 
 // grow adds a piece to the long line.
 func (f *frameReader) grow(ctx context.Context, piece []byte) string {
+	if f.long == nil {
+		f.long = make([]byte, 0, keepBuffer) // once, and not in steps
+	}
 	if !f.fits(int64(len(f.long) + len(piece) - 1)) {
 		f.long = append(f.long, piece...)
 		return f.limitText()

@@ -192,7 +192,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestFrameEndlessLineTakesBoundedMemory(t *testing.T) {
-	const limit = 256 << 10
+	const limit = 2 << 20
 	f := frameReader{max: limit}
 	held := 0
 	f.r = io.MultiReader(

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"sync"
+
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
@@ -23,9 +25,18 @@ func (s *session) handleScanned(to Direction, raw []byte, env rewrite.Envelope) 
 	if env.Kind == rewrite.KindBatch {
 		return s.batch(to, raw, p)
 	}
-	m := &message{session: s, to: to, raw: raw, env: env, policy: p, share: new(iconShare)}
-	return m.handle(), nil
+	m := messages.Get().(*message)
+	*m = message{session: s, to: to, raw: raw, env: env, policy: p}
+	m.share = &m.alone
+	out := m.handle()
+	*m = message{} // keeps nothing alive
+	messages.Put(m)
+	return out, nil
 }
+
+// messages are those that are done with, for the next: most messages pass, and
+// cost no memory. So nothing may keep one, or point into it, once it is handled.
+var messages = sync.Pool{New: func() any { return new(message) }}
 
 // handle handles a message that is no batch: track, find and decide, apply.
 func (m *message) handle() outcome {

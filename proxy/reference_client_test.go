@@ -196,7 +196,7 @@ func (m *refMessage) urlError() {
 	}
 	fault, _ := get(m.top, "error")
 	asks, allowed := false, true
-	each(fault, "code", func(v any) { asks = asks || canonicalID(text(v)) == codeURLRequired })
+	each(fault, "code", func(v any) { asks = asks || isNumber(text(v), codeURLRequired) })
 	each(fault, "data", func(data any) {
 		each(data, "elicitations", func(v any) {
 			list, _ := v.([]any)

@@ -123,12 +123,11 @@ func (m *message) track() {
 	case rewrite.KindResult, rewrite.KindError:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		id := canonicalID(m.id())
 		if m.to == ToServer {
-			m.call = s.calls.find(id)
+			m.call = s.calls.find(canonicalID(m.id()))
 			return
 		}
-		m.call = s.calls.remove(callKey{ToServer, id})
+		m.call = s.calls.answered(ToServer, m.id())
 		if m.call != nil && m.call.waiter != nil {
 			m.call.waiter <- bytes.Clone(m.raw)
 			m.drop()

@@ -58,6 +58,17 @@ func walkMembers(raw []byte, s Span, yield func(key, value Span, escaped bool) b
 	}
 }
 
+// Folded walks the values of the members of the object at s whose name is the
+// given one or folds to it, which is to be written as [Fold] would write it.
+// The text must have been checked, as for [Members].
+func Folded(raw []byte, s Span, folded string) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		walkMembers(raw, s, func(key, value Span, escaped bool) bool {
+			return !keyFolds(key.Of(raw), escaped, folded) || yield(value)
+		})
+	}
+}
+
 // keyFolds reports whether a key in its quotes folds to the given name. It
 // takes no memory but for keys with escapes.
 func keyFolds(quoted []byte, escaped bool, folded string) bool {
@@ -101,11 +112,12 @@ func Elements(raw []byte, s Span) iter.Seq[Span] {
 func Get(raw []byte, s Span, name string) (Member, bool) {
 	var found Member
 	ok := false
-	for m := range Members(raw, s) {
-		if m.Key == name {
-			found, ok = m, true
+	walkMembers(raw, s, func(key, value Span, escaped bool) bool {
+		if keyIs(key.Of(raw), escaped, name) {
+			found, ok = Member{name, Span{key.Start, value.End}, value}, true
 		}
-	}
+		return true
+	})
 	return found, ok
 }
 
