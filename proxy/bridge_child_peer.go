@@ -175,7 +175,7 @@ func (p *childPeer) how() string {
 }
 
 // endedWait is how long a child has to say how it ended, once its output has.
-const endedWait = 250 * time.Millisecond
+const endedWait = 2 * time.Second
 
 func (p *childPeer) line(line []byte, deliver func([]byte, rewrite.Envelope)) {
 	env, err := rewrite.Scan(line)

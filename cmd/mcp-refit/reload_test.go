@@ -169,13 +169,13 @@ func TestReloadUnderLoad(t *testing.T) {
 	var stop atomic.Bool
 	var work sync.WaitGroup
 	flips := 0
-	work.Go(func() {
+	flip := func() {
 		for ; !stop.Load(); flips++ {
 			write(t, file+".new", text(string("ba"[flips%2])))
 			rename(t, file+".new", file)
 			l.reload()
 		}
-	})
+	}
 	work.Go(func() {
 		for id := range calls {
 			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", id)
@@ -196,6 +196,9 @@ func TestReloadUnderLoad(t *testing.T) {
 			t.Fatalf("answer %d is judged by no whole policy: %s", id, line)
 		}
 		judged[fmt.Sprint(a)]++
+		if id == 0 { // all is set up
+			work.Go(flip)
+		}
 	}
 	stop.Store(true)
 	work.Wait()

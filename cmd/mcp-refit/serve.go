@@ -62,7 +62,7 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 }
 
 // endedWait is how long a child has to say how it ended, once its output has.
-const endedWait = 250 * time.Millisecond
+const endedWait = 2 * time.Second
 
 // wrapChild starts the server as a child and carries the messages between it
 // and our own stdio. The exit code is the child's.
