@@ -291,8 +291,8 @@ func (t *httpSessions) learn(x *exchange, res *http.Response) {
 	if limit := x.p.limits().Sessions; !x.initialize && limit > 0 && len(t.byKey)+t.reserved >= int(limit) {
 		return // one that we do not know is not worth one that we do
 	}
-	if x.session.key != "" && x.session.key != key {
-		return
+	if x.session.key != "" {
+		return // another one, or this one and dropped meanwhile: for good
 	}
 	// A session that the client names itself is not one that begins here: the
 	// server may take the message as one of a session that it has.
