@@ -37,9 +37,24 @@ var noted = [...]struct {
 	{KeyProtocolVersion, "io.modelcontextprotocol/protocolversion"},
 }
 
-// mayBeOurs marks the bytes that one of our keys may begin with, so that most
-// keys need no closer look.
-var mayBeOurs = [256]bool{'i': true, 'I': true, 'r': true, 'R': true, 'w': true, 'W': true, '\\': true}
+// mayBeOurs marks the bytes that one of our keys may begin with, and leastOurs
+// is how long such a key is at least, in bytes, by its second byte. So most keys
+// need no closer look.
+var (
+	mayBeOurs = [256]bool{'i': true, 'I': true, 'r': true, 'R': true, 'w': true, 'W': true, '\\': true}
+	leastOurs = func() (least [256]uint8) {
+		for i := range least {
+			least[i] = 255
+		}
+		for _, n := range noted {
+			for _, second := range [...]byte{n.folded[1], n.folded[1] - 'a' + 'A'} {
+				least[second] = min(least[second], uint8(len(n.folded)))
+			}
+		}
+		least['\\'], least['u'] = 0, 0 // an escape
+		return least
+	}()
+)
 
 // keyOf says which of our keys the raw text of a key is, in any case.
 func keyOf(raw []byte, escaped bool) Keys {

@@ -86,13 +86,17 @@ value:
 	if i >= len(b) {
 		return ^i
 	}
-	switch b[i] {
-	case '"':
+	if b[i] == '"' { // by far the most
 		if i = plain(b, i+1); i < len(b) && b[i] == '"' {
 			i++
-		} else {
-			i, _ = str(b, i)
+			goto ended
 		}
+		if i, _ = str(b, i); i < 0 {
+			return i
+		}
+		goto ended
+	}
+	switch b[i] {
 	case '{', '[':
 		if depth >= MaxDepth {
 			s.deep = true
@@ -119,13 +123,16 @@ value:
 		}
 	case '-', '0':
 		i = number(b, i)
+	case ' ', '\n', '\t', '\r':
+		i = space(b, i+1)
+		goto value
 	default:
 		i = literal(b, i)
 	}
 	if i < 0 {
 		return i
 	}
-next:
+ended:
 	if depth <= 1 {
 		if depth == 0 {
 			return i
@@ -134,33 +141,40 @@ next:
 			s.member(Span{s.valueAt, i})
 		}
 	}
-	if i < len(b) && b[i] <= ' ' {
-		i = space(b, i)
-	}
+next:
 	if i >= len(b) {
 		return ^i
 	}
-	switch c := b[i]; {
-	case c == ',':
-		if i++; i < len(b) && b[i] <= ' ' {
-			i = space(b, i)
-		}
+	switch b[i] {
+	case ',':
+		i++
 		if object {
 			goto member
 		}
 		goto value
-	case c == '}' && object, c == ']' && !object:
-		goto closed
+	case '}':
+		if object {
+			goto closed
+		}
+	case ']':
+		if !object {
+			goto closed
+		}
+	case ' ', '\n', '\t', '\r':
+		i = space(b, i+1)
+		goto next
 	}
 	return ^i
 closed:
 	i++
 	depth--
 	object = depth > 0 && s.isObject(depth-1)
-	goto next
+	goto ended
 member:
 	if i >= len(b) || b[i] != '"' {
-		return ^i
+		if i = space(b, i); i >= len(b) || b[i] != '"' {
+			return ^i
+		}
 	}
 	keyAt := i
 	escaped := false
@@ -170,19 +184,17 @@ member:
 		return i
 	}
 	keyEnd := i
-	if mayBeOurs[b[keyAt+1]] {
+	if mayBeOurs[b[keyAt+1]] && keyEnd-keyAt-2 >= int(leastOurs[b[keyAt+2]]) {
 		s.seen |= keyOf(b[keyAt+1:keyEnd-1], escaped)
 	}
-	if i < len(b) && b[i] <= ' ' {
-		i = space(b, i)
-	}
 	if i >= len(b) || b[i] != ':' {
-		return ^i
+		if i = space(b, i); i >= len(b) || b[i] != ':' {
+			return ^i
+		}
 	}
-	if i++; i < len(b) && b[i] <= ' ' {
-		i = space(b, i)
-	}
+	i++
 	if depth == 1 {
+		i = space(b, i)
 		s.key, s.valueAt = Span{keyAt, keyEnd}, i
 	}
 	goto value
