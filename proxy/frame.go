@@ -23,7 +23,7 @@ type frameReader struct {
 	r     io.Reader
 	max   int64 // longest line in bytes; 0: no bound
 	room  *inflight
-	block func() error // called before what may block: a read, a wait for room; its error ends the stream; may be nil
+	block func() error // called before a read that may block; its error ends the stream; may be nil
 
 	buf        []byte // read, and not yet handed out from start on
 	start, end int
@@ -161,14 +161,9 @@ func (f *frameReader) grow(ctx context.Context, piece []byte) string {
 		f.long = append(f.long, piece...)
 		return f.limitText()
 	}
-	if n := int64(len(piece)); f.room != nil && !f.room.tryTake(&f.taken, n) {
-		if f.block != nil {
-			_ = f.block() // an error comes back with the next read
-		}
-		if !f.room.take(ctx, &f.taken, n) {
-			f.long = append(f.long, piece...)
-			return "too many bytes are in flight in this proxy (--max-inflight); try again later"
-		}
+	if f.room != nil && !f.room.take(ctx, &f.taken, int64(len(piece))) {
+		f.long = append(f.long, piece...)
+		return "too many bytes are in flight in this proxy (--max-inflight); try again later"
 	}
 	f.long = append(f.long, piece...)
 	return ""

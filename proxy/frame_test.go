@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
@@ -355,4 +356,26 @@ func TestFrameWriterKeepsItsError(t *testing.T) {
 	if f.post([]byte("{}")) {
 		t.Error("posted on a closed writer")
 	}
+}
+
+// Whoever posts a message may use its memory again.
+func TestFrameWriterPostsCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		f := newFrameWriter(w)
+		message := []byte("{1}\n")[:3]
+		for i := range 3 { // the first is being written, the others wait
+			message[1] = '1' + byte(i)
+			f.post(message)
+			synctest.Wait()
+		}
+		message[1] = 'x'
+		go func() {
+			_ = f.close()
+			w.Close()
+		}()
+		if got, err := io.ReadAll(r); err != nil || string(got) != "{1}\n{2}\n{3}\n" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
 }

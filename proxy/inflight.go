@@ -40,8 +40,10 @@ type room struct {
 	max, size int64
 }
 
-// tryTake makes room for n more bytes of a message, if there is any now.
-func (f *inflight) tryTake(r *room, n int64) bool {
+// take makes room for n more bytes of a message, and waits for it for at most
+// InflightWait. It reports false if there is none, at once for a message that
+// is larger than the bound by itself.
+func (f *inflight) take(ctx context.Context, r *room, n int64) bool {
 	if r.sem == nil {
 		f.mu.Lock()
 		r.sem, r.max = f.sem, f.max
@@ -50,27 +52,15 @@ func (f *inflight) tryTake(r *room, n int64) bool {
 			return true
 		}
 	}
-	if !r.sem.TryAcquire(n) {
-		return false
-	}
-	r.size += n
-	return true
-}
-
-// take makes room for n more bytes of a message, and waits for it for at most
-// InflightWait. It reports false if there is none, at once for a message that
-// is larger than the bound by itself.
-func (f *inflight) take(ctx context.Context, r *room, n int64) bool {
-	if f.tryTake(r, n) {
-		return true
-	}
 	if r.size+n > r.max {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, InflightWait)
-	defer cancel()
-	if r.sem.Acquire(ctx, n) != nil {
-		return false
+	if !r.sem.TryAcquire(n) {
+		ctx, cancel := context.WithTimeout(ctx, InflightWait)
+		defer cancel()
+		if r.sem.Acquire(ctx, n) != nil {
+			return false
+		}
 	}
 	r.size += n
 	return true
