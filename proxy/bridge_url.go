@@ -45,6 +45,7 @@ import (
 func (p *Proxy) RunURL(ctx context.Context, client Stream) error {
 	l := p.newLink()
 	l.origin = originOf(p.Upstream)
+	l.settles = true
 	r := newRemote(l)
 	l.write = [2]messageWriter{ToServer: r, ToClient: newFrameWriter(client.W)}
 	l.readClient(client.R)
@@ -133,16 +134,18 @@ type remote struct {
 
 	renewing sync.Mutex // held while a lost session is made anew
 
-	mu      sync.Mutex
-	changed *sync.Cond // of queue and closed
-	queue   []*post
-	closed  bool             // nothing more is sent
-	open    map[string]*post // who waits for a response, by its id
-	pending int              // messages that keep the end from coming
-	idle    chan struct{}    // closed when there are none any more; nil: nobody waits for that
-	url     *url.URL         // of the MCP endpoint
-	session remoteSession
-	old     *oldServer // it speaks HTTP+SSE
+	mu        sync.Mutex
+	changed   *sync.Cond // of queue and closed
+	queue     []*post
+	closed    bool                    // nothing more is sent
+	open      map[string]*post        // who waits for a response, by its id
+	questions map[string]openQuestion // of the server, by their ids
+	dropped   map[string]openQuestion // those of the session that was lost last
+	pending   int                     // messages that keep the end from coming
+	idle      chan struct{}           // closed when there are none any more; nil: nobody waits for that
+	url       *url.URL                // of the MCP endpoint
+	session   remoteSession
+	old       *oldServer // it speaks HTTP+SSE
 }
 
 func newRemote(l *link) *remote {
@@ -159,10 +162,18 @@ func newRemote(l *link) *remote {
 }
 
 // write takes a message of the client.
-func (r *remote) write(message, _ []byte) error {
+func (r *remote) write(message, _ []byte) error { return r.writeAnswer(message, nil) }
+
+// writeAnswer is write for a message that answers requests of the server.
+func (r *remote) writeAnswer(message []byte, answered []*call) error {
 	p := r.newPost(message)
+	p.answered = answered
+	if r.isDropped(p) {
+		r.refuse(p, errAskedBefore)
+		return nil
+	}
 	if !r.proxy.inflight.take(r.ctx, &p.room, int64(len(message))) {
-		r.refuse(p, errors.New(textFull))
+		r.refuse(p, errNoRoom)
 		return nil
 	}
 	if !r.enqueue(p) {
@@ -194,6 +205,7 @@ func (r *remote) enqueue(p *post) bool {
 	for key := range p.waits {
 		r.open[key] = p
 	}
+	p.generation = r.session.generation
 	if p.counts {
 		r.pending++
 		p.counted = true
@@ -280,8 +292,9 @@ func (r *remote) stop() {
 	r.http.CloseIdleConnections()
 }
 
-// deliver handles a message of the server. An error says that it is none.
-func (r *remote) deliver(data []byte) error {
+// deliver handles a message of the server, which came on the stream of a call,
+// or for nil on the server's own. An error says that it is none.
+func (r *remote) deliver(data []byte, on *post) error {
 	oneLine(data)
 	env, err := rewrite.Scan(data)
 	if err != nil {
@@ -296,6 +309,7 @@ func (r *remote) deliver(data []byte) error {
 	if kept {
 		return nil
 	}
+	r.asked(data, env, on)
 	if !same(now, data) {
 		if env, err = rewrite.Scan(now); err != nil {
 			return err

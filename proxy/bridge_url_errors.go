@@ -63,7 +63,7 @@ func (r *remote) unreachable(p *post, err error) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return errors.New("this proxy was ended before the server answered")
-	case errors.As(err, &auth):
+	case errors.As(err, &auth), errors.Is(err, errAskedBefore):
 		return err
 	case errors.As(err, &dns):
 		return fmt.Errorf("%s was not found (%s): check the host name in the URL", server, reason(err))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -21,7 +22,8 @@ import (
 
 // A memoryTransport carries requests to a handler without a network, so that a
 // test can run on synctest's clock. A handler that panics with
-// http.ErrAbortHandler breaks the connection off.
+// http.ErrAbortHandler breaks the connection off, and one that panics with an
+// error of package net fails with that.
 type memoryTransport struct {
 	handler http.Handler
 	seen    func(seenRequest)
@@ -43,11 +45,13 @@ func (m *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		trace.WroteRequest(httptrace.WroteRequestInfo{})
 	}
 	r, w := io.Pipe()
-	out := &memoryWriter{header: make(http.Header), w: w, begun: make(chan int, 1)}
+	out := &memoryWriter{header: make(http.Header), w: w, begun: make(chan int, 1), failed: make(chan *net.OpError, 1)}
 	go func() {
 		defer func() {
-			if recover() != nil {
+			if failed := recover(); failed != nil {
+				err, _ := failed.(*net.OpError)
 				w.CloseWithError(errReset)
+				out.failed <- err
 				out.begun <- 0
 				return
 			}
@@ -62,6 +66,9 @@ func (m *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, ctx.Err()
 	case status := <-out.begun:
 		if status == 0 {
+			if err := <-out.failed; err != nil {
+				return nil, err
+			}
 			return nil, errReset
 		}
 		return &http.Response{
@@ -75,6 +82,7 @@ type memoryWriter struct {
 	header http.Header
 	w      *io.PipeWriter
 	begun  chan int
+	failed chan *net.OpError
 	once   sync.Once
 }
 

@@ -51,6 +51,10 @@ func nameOf(method string) string {
 func (r *remote) address(p *post) (*url.URL, http.Header, error) {
 	h := http.Header{"Content-Type": jsonType, "Accept": acceptBoth}
 	r.mu.Lock()
+	if p.answers != nil && p.generation != r.session.generation {
+		r.mu.Unlock()
+		return nil, nil, errAskedBefore
+	}
 	p.generation = r.session.generation
 	to, session, revision := r.url, r.session.id, r.session.revision
 	if r.old != nil {

@@ -100,7 +100,7 @@ func (r *remote) readOld(ctx context.Context, res *http.Response, endpoint chan<
 			default: // it does not move
 			}
 		case "", "message":
-			if err := r.deliver(data); err != nil {
+			if err := r.deliver(data, nil); err != nil {
 				r.log().Warn("an event of the server is no message and was not passed on", zap.Error(err), zap.Int("bytes", len(data)))
 			}
 		}

@@ -25,6 +25,8 @@ type post struct {
 	revision string        // declared in _meta, of a modern request
 	name     string        // what a modern request is for: a name, a URI, or a task's id
 	counts   bool          // the end waits for its answer
+	answers  []byte        // the id of the server's request that it answers; nil: it is no answer
+	answered []*call       // what it answers, open until it has arrived
 	sink     chan<- []byte // gets the response, instead of the client; has room for one
 	again    bool          // it makes a lost session anew
 	session  string        // Mcp-Session-Id, if it is again
@@ -45,6 +47,7 @@ type post struct {
 	linger     *time.Timer       // ends its stream; set once nothing is awaited any more
 
 	// What was tried for it already.
+	status int  // of the server's last answer to it, 0 if there was none
 	moved  bool // to where the server redirects
 	listed bool // after tools/list, with other headers
 }
@@ -70,6 +73,8 @@ func (r *remote) newPost(message []byte) *post {
 		p.mirror(env)
 	case rewrite.KindNotification:
 		p.mirror(env)
+	case rewrite.KindResult, rewrite.KindError:
+		p.answers = env.ID.Of(p.body)
 	case rewrite.KindBatch:
 		p.waits = make(map[string][]byte)
 		for at := range rewrite.Elements(p.body, arrayAt(p.body)) {
@@ -121,20 +126,33 @@ func (r *remote) run(p *post) {
 // exchange sends a message, again if there is a reason that lets it succeed
 // then. An error is one for whoever waits for the answer.
 func (r *remote) exchange(p *post) error {
-	for {
+	for failed := 0; ; {
 		if err := r.ready(p); err != nil {
 			return err
 		}
-		res, err := r.send(p)
-		if err != nil {
-			return r.unreachable(p, err)
-		}
-		again, err := r.answered(p, res)
-		res.Body.Close()
-		if !again {
+		again, passing, err := r.attempt(p)
+		switch {
+		case again:
+		case passing && failed < maxRepeats && pause(p.ctx, backoff(0, failed)):
+			failed++
+		default:
 			return err
 		}
 	}
+}
+
+// attempt sends a message once. It reports whether it is to be sent once more
+// at once, and if not, whether that may help later.
+func (r *remote) attempt(p *post) (again, passing bool, err error) {
+	res, err := r.send(p)
+	if err != nil {
+		p.status = 0
+		return false, p.isPassing(0, err), r.unreachable(p, err)
+	}
+	defer res.Body.Close()
+	p.status = res.StatusCode
+	again, err = r.answered(p, res)
+	return again, p.isPassing(p.status, err), err
 }
 
 // send makes one POST.
@@ -222,6 +240,7 @@ const maxRefusal = 1 << 20
 // take carries the answer of a server that has taken the message.
 func (r *remote) take(p *post, res *http.Response) error {
 	r.begin(p, res.Header.Get(headerSession))
+	r.delivered(p)
 	if !p.isCall() {
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRefusal)) // so that the connection can be used again
 		if p.method == "notifications/initialized" && !p.again {
@@ -258,7 +277,7 @@ func (r *remote) takeJSON(p *post, body io.Reader, length int64) error {
 	case errors.Is(err, errTooLarge):
 		return fmt.Errorf("the server's answer is larger than the largest message allowed, %s (--max-message)", sizeText(r.proxy.maxMessage()))
 	case errors.Is(err, errFull):
-		return errors.New(textFull)
+		return errNoRoom
 	case err != nil:
 		return r.unreachable(p, err)
 	}
@@ -268,7 +287,7 @@ func (r *remote) takeJSON(p *post, body io.Reader, length int64) error {
 		}
 		return errors.New("the server's answer is empty")
 	}
-	if err := r.deliver(data); err != nil {
+	if err := r.deliver(data, p); err != nil {
 		return fmt.Errorf("the server's answer is no message (%w)", err)
 	}
 	if r.waiting(p) {
@@ -374,7 +393,11 @@ func (r *remote) refuse(p *post, why error) {
 	}
 	r.mu.Unlock()
 	if !p.isCall() && r.ctx.Err() == nil {
-		r.log().Warn("a message did not reach the server", zap.String("method", p.method), zap.Error(why))
+		r.log().Warn("a message did not reach the server", zap.String("method", p.method), zap.ByteString("answers", p.answers), zap.Error(why))
+	}
+	r.link.settle(p.answered)
+	if p.answers != nil {
+		r.undelivered(p, why)
 	}
 	for _, id := range waits {
 		answer := answerOf(id, why)
@@ -382,7 +405,7 @@ func (r *remote) refuse(p *post, why error) {
 			p.sink <- answer
 			continue
 		}
-		_ = r.deliver(answer) // it is a message
+		_ = r.deliver(answer, nil) // it is a message
 	}
 	p.finish()
 	p.cancel() // there may be a stream still

@@ -249,6 +249,7 @@ func (r *remote) abandon(generation int) {
 		r.session.cancel()
 	}
 	r.mu.Unlock()
+	r.dropQuestions()
 	r.abandonIf(func(p *post) bool { return p.generation == generation && p.began })
 	time.AfterFunc(lostGrace, func() {
 		r.abandonIf(func(p *post) bool { return p.generation == generation && !p.renewed && p.logins == 0 })

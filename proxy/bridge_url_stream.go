@@ -31,7 +31,7 @@ const maxResumes = 5
 // its events.
 func (r *remote) follow(p *post, body io.Reader) error {
 	var at position
-	err := r.events(p.ctx, body, &at)
+	err := r.events(p.ctx, body, &at, p)
 	for failed := 0; r.waiting(p); {
 		switch {
 		case p.ctx.Err() != nil:
@@ -52,7 +52,7 @@ func (r *remote) follow(p *post, body io.Reader) error {
 		switch {
 		case success(res.StatusCode) && mediaType(res.Header) == typeEvents:
 			before := at.id
-			err = r.events(p.ctx, plainBody(res), &at)
+			err = r.events(p.ctx, plainBody(res), &at, p)
 			if failed++; err == nil || at.id != before {
 				failed = 0
 			}
@@ -79,15 +79,16 @@ func brokeOff(p *post, err error) error {
 	return fmt.Errorf("the connection to the server broke off before it answered (%s); the call may have had its effect", reason(err))
 }
 
-// events carries the messages of one event stream.
-func (r *remote) events(ctx context.Context, body io.Reader, at *position) error {
+// events carries the messages of one event stream, which is that of a call, or
+// for nil the server's own.
+func (r *remote) events(ctx context.Context, body io.Reader, at *position, on *post) error {
 	e := remoteEvents{at: at}
 	e.each = func(name string, data []byte) {
 		if name != "" && name != "message" {
 			r.log().Debug("an event of another name was skipped", zap.String("event", name))
 			return
 		}
-		if err := r.deliver(data); err != nil {
+		if err := r.deliver(data, on); err != nil {
 			r.log().Warn("an event of the server is no message and was not passed on", zap.Error(err), zap.Int("bytes", len(data)))
 		}
 	}
@@ -171,7 +172,7 @@ func (r *remote) listenTo(ctx context.Context, generation int, res *http.Respons
 		*had = true
 		r.setListening(generation, true)
 		opened := time.Now()
-		_ = r.events(ctx, plainBody(res), at)
+		_ = r.events(ctx, plainBody(res), at, nil)
 		if time.Since(opened) > lastRetry || at.retry > 0 {
 			*failed = 0
 		}

@@ -243,9 +243,12 @@ func (l *link) pass(to Direction, out outcome, wire []byte) error {
 		l.post(to.back(), out.reply)
 	}
 	if out.forward == nil {
+		if l.settles {
+			l.settle(out.answered)
+		}
 		return nil
 	}
-	err := l.write[to].write(out.forward, wire)
+	err := l.writeTo(to, out, wire)
 	if err != nil && to == ToServer {
 		l.unreachable(out.forward)
 	}
@@ -253,6 +256,20 @@ func (l *link) pass(to Direction, out outcome, wire []byte) error {
 		out.after()
 	}
 	return err
+}
+
+// An answerWriter is a way to a server on which an answer may not arrive.
+type answerWriter interface {
+	// writeAnswer is write for a message that answers these requests of the
+	// server. They stay open until it has arrived.
+	writeAnswer(message []byte, answered []*call) error
+}
+
+func (l *link) writeTo(to Direction, out outcome, wire []byte) error {
+	if w, ok := l.write[to].(answerWriter); ok && out.answered != nil {
+		return w.writeAnswer(out.forward, out.answered)
+	}
+	return l.write[to].write(out.forward, wire)
 }
 
 // unreachable answers the requests in a message that the server can't be given
