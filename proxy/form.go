@@ -26,10 +26,11 @@ func (f *form) restore(content []byte) []byte {
 	return rewrite.RefitForm(f.schema, f.dialect, f.rules).Restore(content)
 }
 
-// rules are the schema rules that are in force for this message's client.
+// rules are the schema rules that are in force for this message's client. For
+// formats and defaults, auto is on: clients of both dialects refuse the form,
+// and where those of 2025-06-18 don't, the rule itself lets it be.
 func (m *message) rules() rewrite.Rules {
 	c := &m.policy.Config.Schemas
-	titled := m.dialect() == rewrite.Titled
 	enums := m.policy.Config.Enums != policy.EnumsNever
 	var on rewrite.Rules
 	for rule, is := range map[rewrite.Rules]bool{
@@ -42,8 +43,8 @@ func (m *message) rules() rewrite.Rules {
 		rewrite.RuleLocalRef:        c.LocalRef,
 		rewrite.RuleConst:           c.Const,
 		rewrite.RuleTypedEnums:      c.TypedEnums && enums,
-		rewrite.RuleFormats:         c.Formats == policy.SwitchOn || c.Formats == policy.SwitchAuto && titled,
-		rewrite.RuleDefaults:        c.Defaults == policy.SwitchOn || c.Defaults == policy.SwitchAuto && titled,
+		rewrite.RuleFormats:         c.Formats != policy.SwitchOff,
+		rewrite.RuleDefaults:        c.Defaults != policy.SwitchOff,
 		rewrite.RuleEnumBesideOneOf: c.EnumBesideOneOf && enums,
 		rewrite.RuleOptions:         c.Options && enums,
 	} {
