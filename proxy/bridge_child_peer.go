@@ -39,7 +39,7 @@ var errChildrenFull = errors.New("too many children")
 type owner interface {
 	// deliver is given each message, in order. It is valid during the call.
 	deliver(raw []byte, env rewrite.Envelope)
-	// lost is told of a message that was too large.
+	// lost is told of a message that was too large, or that could not be read.
 	lost(f *frame)
 	// gone is told how the child ended, after everything else.
 	gone(how string)
@@ -130,7 +130,7 @@ func (p *childPeer) serve(to owner) {
 			to.lost(&f)
 			continue
 		}
-		p.line(f.line, to.deliver)
+		p.line(f.line, to)
 	}
 	r.taken.give()
 	how := p.how()
@@ -177,13 +177,13 @@ func (p *childPeer) how() string {
 // endedWait is how long a child has to say how it ended, once its output has.
 const endedWait = 2 * time.Second
 
-func (p *childPeer) line(line []byte, deliver func([]byte, rewrite.Envelope)) {
+func (p *childPeer) line(line []byte, to owner) {
 	env, err := rewrite.Scan(line)
 	var trailing *rewrite.TrailingError
 	if errors.As(err, &trailing) {
 		if _, err := rewrite.Scan(line[:trailing.Offset]); err == nil {
-			p.line(line[:trailing.Offset], deliver)
-			p.line(line[trailing.Offset:], deliver)
+			p.line(line[:trailing.Offset], to)
+			p.line(line[trailing.Offset:], to)
 			return
 		}
 	}
@@ -192,9 +192,12 @@ func (p *childPeer) line(line []byte, deliver func([]byte, rewrite.Envelope)) {
 		if p.t.OnStray != nil {
 			p.t.OnStray(line)
 		}
+		if f, message := unreadable(line, err); message {
+			to.lost(&f)
+		}
 		return
 	}
-	deliver(line, env)
+	to.deliver(line, env)
 }
 
 // post gives the child a message of our own, without waiting for it.

@@ -145,7 +145,7 @@ func (s *childSession) streamFor(raw []byte, env rewrite.Envelope) *eventStream 
 	return s.standing
 }
 
-// lost answers for a message of the child that was too large.
+// lost answers for a message of the child that is not passed on.
 func (s *childSession) lost(f *frame) {
 	text := "mcp-refit: this message was not passed on: " + f.tooLarge
 	id := f.skim.ID()

@@ -334,7 +334,7 @@ func (c *sharedChild) only(method string) *sharedCall {
 	return found
 }
 
-// lost answers for a message of the child that was too large.
+// lost answers for a message of the child that is not passed on.
 func (c *sharedChild) lost(f *frame) {
 	text := "mcp-refit: this message was not passed on: " + f.tooLarge
 	id := f.skim.ID()

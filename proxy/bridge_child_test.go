@@ -70,6 +70,9 @@ func scriptedServer() int {
 			case `"hang"`:
 			case `"cancelled"`:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"cancelled":"%s"}}`, id, cancelled)
+			case `"nan"`:
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"text":`, id) // a log of what comes
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"mean":NaN}}`, id)
 			case `"large"`:
 				say(`{"jsonrpc":"2.0","result":{"text":"%s"},"id":%s}`, strings.Repeat("x", 200<<10), id)
 			default:
@@ -219,6 +222,20 @@ func TestBridgeLimits(t *testing.T) {
 	}
 	if status, body := b.post(t, toolCall("3", "echo"), nil); status != http.StatusBadRequest || !strings.Contains(body, "begin with initialize") {
 		t.Errorf("without a session: %d %s", status, body)
+	}
+}
+
+// An answer that is no JSON leaves nobody waiting, in a session or without one.
+func TestBridgeUnreadable(t *testing.T) {
+	b := startBridge(t)
+	const want = `"error":{"code":-32600,"message":"mcp-refit: this message was not passed on: not valid JSON at byte `
+	h := b.session(t)
+	if status, body := b.post(t, toolCall(`"a"`, "nan"), h); status != 200 || !strings.Contains(body, `"id":"a",`+want) {
+		t.Errorf("in a session: %d %s", status, body)
+	}
+	body, h := modernCall("2", "tools/call", `"name":"nan",`)
+	if status, body := b.post(t, body, h); status != 200 || !strings.Contains(body, `"id":2,`+want) {
+		t.Errorf("without one: %d %s", status, body)
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/mcp-refit/mcp-refit/rewrite"
@@ -43,6 +44,19 @@ type frame struct {
 	// it was.
 	tooLarge string
 	skim     rewrite.Skim
+}
+
+// unreadable is the frame of a line that Scan refuses but that is a message all
+// the same, from its beginning to its end: one with a NaN in it, as Python
+// writes it, or nested too deep. Somebody waits for it, or for the answer to
+// it. It reports false for a log line, or a message that was cut.
+func unreadable(line []byte, why error) (frame, bool) {
+	f := frame{tooLarge: why.Error()}
+	if _, ok := errors.AsType[*rewrite.SyntaxError](why); !ok {
+		return f, false
+	}
+	_, _ = f.skim.Write(line)
+	return f, f.skim.Whole() && (f.skim.Kind() == rewrite.KindRequest || f.skim.Kind() == rewrite.KindResult)
 }
 
 // next returns the next line that is not blank. Its error is that of the

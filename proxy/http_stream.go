@@ -248,23 +248,30 @@ func (b *sseBody) notMessage(name string, data []byte, err error) []byte {
 	if !like {
 		return data
 	}
-	b.lost = true
 	b.x.p.logger().Warn("an event of the server is no message and was not passed on", zap.Error(err), zap.String("event", name), zap.Int("bytes", len(data)))
+	if f, message := unreadable(data, err); message {
+		return b.answerSkipped(f.skim, f.tooLarge)
+	}
+	b.lost = true
 	return nil
 }
 
 // piece is given a piece of an event that is too large.
 func (b *sseBody) piece(p []byte) { _, _ = b.skim.Write(p) }
 
-// tooLarge answers for an event that is too large: whoever waits for it, or
-// sent it, gets an error.
+// tooLarge answers for an event that is too large.
 func (b *sseBody) tooLarge() []byte {
 	skim := b.skim
 	b.skim = rewrite.Skim{}
-	text := "mcp-refit: this message was not passed on: it is larger than the largest message allowed, " + sizeText(b.x.p.maxMessage()) +
-		" (--max-message), or too many bytes are in flight (limits.max-inflight)"
-	s := b.x.session
-	s.log().Warn("an event of the server was skipped", zap.String("why", text), zap.String("method", skim.Method()))
+	why := "it is larger than the largest message allowed, " + sizeText(b.x.p.maxMessage()) + " (--max-message), or too many bytes are in flight (limits.max-inflight)"
+	b.x.p.logger().Warn("an event of the server was skipped", zap.String("why", why), zap.String("method", skim.Method()))
+	return b.answerSkipped(skim, why)
+}
+
+// answerSkipped answers for a message that is not passed on: whoever waits for
+// it, or sent it, gets an error.
+func (b *sseBody) answerSkipped(skim rewrite.Skim, why string) []byte {
+	s, text := b.x.session, "mcp-refit: this message was not passed on: "+why
 	switch skim.Kind() {
 	case rewrite.KindRequest:
 		s.send(ToServer, errorMessage(skim.ID(), codeInvalidRequest, text))

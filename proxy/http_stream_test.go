@@ -34,7 +34,9 @@ func TestHTTPStream(t *testing.T) {
 		"an end that never": {"data: " + question("0", "t"), "data: " + asked("0", "t") + "\n"},
 		"a ping":            {"event: ping\ndata: 2026-11-30\n\ndata: [DONE]\n\n", ""},
 		"no message":        {"id: 4\ndata: {\"id\":0,\"method\":\"elicitation/create\"}\n\ndata: " + result + "\n\n", "id: 4\n\ndata: " + result + "\n\n"},
-		"NaN": {"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"n\":NaN}}\n\n: bye\n\n", "\n: bye\n\n" +
+		"NaN": {"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"n\":NaN}}\n\n: bye\n\n",
+			`data: {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"mcp-refit: this message was not passed on: not valid JSON at byte 38"}}` + "\n\n: bye\n\n"},
+		"cut short": {"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"n\":1}\n\n: bye\n\n", "\n: bye\n\n" +
 			`data: {"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"mcp-refit: the server's answer was not passed on: it is not valid JSON"}}` + "\n\n"},
 		"a batch": {"data: [" + question("0", "t") + "," + result + "]\n\n", "data: [" + asked("0", "t") + "," + result + "]\n\n"},
 		"5 MB":    {"data: {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"t\":\"" + strings.Repeat("x", 5<<20) + "\"}}\n\n", ""},

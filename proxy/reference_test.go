@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -265,9 +266,10 @@ func kindOf(top *tree) rewrite.Kind {
 	result, hasResult := get(top, "result")
 	fault, hasError := get(top, "error")
 	if hasResult && hasError {
-		if fault == nil {
+		switch {
+		case fault == nil:
 			hasError = false
-		} else if result == nil {
+		case result == nil, !hasMethod:
 			hasResult = false
 		}
 	}
@@ -311,6 +313,9 @@ func (r *reference) message(to Direction, top *tree) *refMessage {
 		return nil
 	}
 	only(top, "jsonrpc", "id", "method", "params", "result", "error")
+	if result, _ := get(top, "result"); m.kind == rewrite.KindError && result != nil {
+		top.members = slices.DeleteFunc(top.members, func(b branch) bool { return b.key == "result" })
+	}
 	m.id, _ = get(top, "id")
 	m.own = getText(top, "method")
 	m.method = m.own

@@ -295,9 +295,15 @@ func (l *link) unreachable(raw []byte) {
 
 // stray deals with a line that is no message. From the client it is answered;
 // from the server it is most likely a banner or a log line, and goes to whoever
-// wants those.
+// wants those. What was meant as a message is answered for like one that is too
+// large; but a client that is told of a syntax error can say it again.
 func (l *link) stray(to Direction, line []byte, why error) {
+	f, message := unreadable(line, why)
 	if to == ToServer {
+		if message && errors.Is(why, rewrite.ErrDepth) {
+			l.tooLarge(to, &f)
+			return
+		}
 		code, text := codeParse, textParse
 		if errors.Is(why, rewrite.ErrNotMessage) {
 			code, text = codeInvalidRequest, textNotMessage
@@ -310,6 +316,16 @@ func (l *link) stray(to Direction, line []byte, why error) {
 	if h := l.proxy.OnStray; h != nil {
 		h(line)
 	}
+	if message && (f.skim.Kind() == rewrite.KindRequest || l.waitsFor(f.skim.ID())) {
+		l.tooLarge(to, &f)
+	}
+}
+
+// waitsFor reports whether the client waits for a response of that id.
+func (l *link) waitsFor(id []byte) bool {
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	return l.calls.open[callKey{ToServer, canonicalID(id)}] != nil
 }
 
 // tooLarge answers for a message that was skipped: whoever waits for it, or

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
 // withLimits makes a policy that differs from the built-in one in its limits.
@@ -111,6 +112,34 @@ func TestRunClientVanishes(t *testing.T) {
 			t.Error(err)
 		}
 		r.done <- nil
+	})
+}
+
+// A line that is no JSON but was meant as a message, to its end, leaves nobody
+// waiting; one that was cut, or that nobody waits for, is a log line.
+func TestRunUnreadable(t *testing.T) {
+	deep := strings.Repeat("[", rewrite.MaxDepth) + strings.Repeat("]", rewrite.MaxDepth)
+	p := &Proxy{Policy: testPolicy(t)}
+	bubble(t, p, nil, func(t *testing.T, r *running) {
+		const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`
+		for _, result := range []string{`{"n":NaN}`, `{"n":-Infinity,}`, `{"s":"\x"}`, deep} {
+			r.client.send(call)
+			r.server.expect(t, call)
+			r.server.send(`{"jsonrpc":"2.0","id":8,"result":`+result+`}`, `{"jsonrpc":"2.0","id":7,"result":`+result, `{"jsonrpc":"2.0","result":`+result+`,"id":7}`)
+			r.client.expectHolding(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600`, `this message was not passed on: n`)
+		}
+		question := strings.Replace(asks("5", "n", asksInt), `"m"`, `"m","x":NaN`, 1)
+		r.server.send(question)
+		r.server.expectHolding(t, `"id":5,"error":{"code":-32600`, `not valid JSON`)
+
+		r.server.send(asks("5", "n", asksInt))
+		r.client.expect(t, asks("5", "n", asksInt))
+		r.client.send(accept("5", `{"n":NaN}`))
+		r.client.expectHolding(t, `"id":null,"error":{"code":-32700`)
+		r.client.send(accept("5.0", `{"n":`+deep+`}`)) // valid JSON, so there is no better way to say it
+		r.server.expectHolding(t, `"id":5,"error":{"code":-32600`, `nested deeper than 1000`)
+		r.client.send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":` + deep + `}`)
+		r.client.expectHolding(t, `"id":9,"error":{"code":-32600`, `nested deeper than 1000`)
 	})
 }
 

@@ -157,6 +157,9 @@ func (s *scanner) kind(env *Envelope) {
 			hasError, env.Error = false, Span{}
 		case null(env.Result):
 			hasResult, env.Result = false, Span{}
+		case method.Empty(): // a failure, to every reader from now on, so that nobody waits
+			hasResult, env.Result = false, Span{}
+			env.Surplus = append(env.Surplus, s.top[memberResult].at)
 		}
 	}
 	if !method.Empty() {

@@ -10,11 +10,11 @@ import (
 // encoding/json itself stops at 10,000.
 const MaxDepth = 1000
 
-// Errors of Scan. ErrTrailing carries the offset at which the first value
-// ended, see [TrailingError].
+// What a [SyntaxError] wraps.
 var (
 	errSyntax = errors.New("not valid JSON")
-	errDepth  = fmt.Errorf("nested deeper than %d", MaxDepth)
+	// ErrDepth says that a text may well be JSON, but is nested too deep.
+	ErrDepth = fmt.Errorf("nested deeper than %d", MaxDepth)
 )
 
 // A SyntaxError says that a message is not JSON (RFC 8259), and from where on.
@@ -64,7 +64,7 @@ type scanner struct {
 // fault is the error that the offset of a step stands for.
 func (s *scanner) fault(end int) error {
 	if s.deep {
-		return &SyntaxError{^end, errDepth}
+		return &SyntaxError{^end, ErrDepth}
 	}
 	return &SyntaxError{^end, errSyntax}
 }

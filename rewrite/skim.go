@@ -1,10 +1,10 @@
 package rewrite
 
-// A Skim reads a message that is too large to be kept, in pieces of any size,
-// and remembers what is needed to answer for it: the id and the method at its
-// top level, wherever they stand (TypeScript servers write the id last). It
-// needs no memory but a few bytes. What is not JSON is not noticed here; it
-// just has no id.
+// A Skim reads a message that is too large to be kept, or that [Scan] refuses,
+// in pieces of any size, and remembers what is needed to answer for it: the id
+// and the method at its top level, wherever they stand (TypeScript servers write
+// the id last). It needs no memory but a few bytes. What is not JSON is not
+// noticed here; it just has no id.
 type Skim struct {
 	state   skimState
 	depth   int
@@ -187,6 +187,10 @@ func (s *Skim) Kind() Kind {
 	}
 	return KindInvalid
 }
+
+// Whole reports whether the end of the message was reached: what was read is
+// not the beginning of a longer text.
+func (s *Skim) Whole() bool { return s.depth == 0 && s.state == skimOutside }
 
 // Method returns the message's method, empty if it has none.
 func (s *Skim) Method() string {
