@@ -118,8 +118,8 @@ func (t *ChildTransport) count(own bool, n int) {
 // serve delivers what the child writes, until it ends.
 func (p *childPeer) serve(to owner) {
 	defer p.t.release(p)
-	limit, room := p.t.bounds()
-	r := &frameReader{r: p.child.Stdout(), max: limit, room: room}
+	limit, inflight := p.t.bounds()
+	r := &frameReader{r: p.child.Stdout(), max: limit, room: inflight, taken: room{answers: true}}
 	for {
 		f, err := r.next(context.Background())
 		if err != nil {

@@ -40,6 +40,7 @@ type remoteEvents struct {
 
 // read reads a stream to its end. The error is nil if it ended with io.EOF.
 func (e *remoteEvents) read(ctx context.Context, r io.Reader, p *Proxy) error {
+	e.current.answers = true
 	e.parse = sseParser{
 		max: int(p.maxMessage()),
 		event: func(name string, data []byte) []byte {

@@ -270,7 +270,7 @@ func (r *remote) take(p *post, res *http.Response) error {
 
 // takeJSON carries an answer that is one text.
 func (r *remote) takeJSON(p *post, body io.Reader, length int64) error {
-	var taken room
+	taken := room{answers: true}
 	defer taken.give()
 	data, err := r.proxy.readBody(p.ctx, body, length, &taken)
 	switch {

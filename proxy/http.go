@@ -17,7 +17,8 @@ import (
 // stand: in the body of a POST, in the answer to one, and in every event
 // stream.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{p: p, w: w, r: r}
+	x := &exchange{p: p, w: w, r: r, answerRoom: room{answers: true}}
+	defer x.linger()
 	if p.Upstream == nil {
 		x.refuse(http.StatusInternalServerError, codeInternal, "mcp-refit: no upstream is set")
 		return

@@ -19,6 +19,18 @@ import (
 // bodyStall is how long a client may take to send the next piece of a body.
 const bodyStall = 30 * time.Second
 
+// bodyLinger is how long the rest of the body of a request that was refused is
+// read for, so that its client comes to read why.
+const bodyLinger = 5 * time.Second
+
+// linger bounds the wait for a body that was not read: net/http reads what is
+// left of it once the request has been answered, and does so without a deadline.
+func (x *exchange) linger() {
+	if x.r.ContentLength != 0 {
+		_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(bodyLinger)) // without one, the writer is not net/http's
+	}
+}
+
 // post reads the body of a POST and handles the messages in it. It reports
 // false if the request has been answered.
 func (x *exchange) post() bool {

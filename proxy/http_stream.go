@@ -15,7 +15,7 @@ import (
 // streamAnswer handles the events of an answer that is an event stream, one by
 // one, as they come.
 func (x *exchange) streamAnswer(res *http.Response) error {
-	b := &sseBody{x: x, body: res.Body, r: io.NopCloser(res.Body)}
+	b := &sseBody{x: x, body: res.Body, r: io.NopCloser(res.Body), taken: room{answers: true}}
 	if encodings := res.Header["Content-Encoding"]; len(encodings) > 0 {
 		d, err := decode(res.Body, encodings)
 		if err != nil {

@@ -145,7 +145,7 @@ func (p *Proxy) link(client, server Stream) *link {
 	}
 	l.write = [2]messageWriter{ToServer: toServer, ToClient: newFrameWriter(client.W)}
 	l.readClient(client.R)
-	l.read[ToClient] = &frameReader{r: server.R, max: p.maxMessage(), room: &p.inflight, block: l.write[ToClient].flush}
+	l.read[ToClient] = &frameReader{r: server.R, max: p.maxMessage(), room: &p.inflight, taken: room{answers: true}, block: l.write[ToClient].flush}
 	return l
 }
 

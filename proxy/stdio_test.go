@@ -414,24 +414,3 @@ func TestRunMaxInflight(t *testing.T) {
 		first.server.expect(t, large(3))
 	})
 }
-
-// What can never fit is not waited for.
-func TestInflightLargerThanTheBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f inflight
-		f.limit(100)
-		var r room
-		start := time.Now()
-		if !f.take(t.Context(), &r, 60) || f.take(t.Context(), &r, 41) || !f.take(t.Context(), &r, 40) || time.Since(start) != 0 {
-			t.Errorf("took %d bytes after %v", r.size, time.Since(start))
-		}
-		var other room
-		if f.take(t.Context(), &other, 1) || time.Since(start) != InflightWait {
-			t.Errorf("took what was not there, after %v", time.Since(start))
-		}
-		r.give()
-		if !f.take(t.Context(), &other, 100) {
-			t.Error("what was given back is not there")
-		}
-	})
-}
