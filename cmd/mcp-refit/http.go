@@ -28,7 +28,7 @@ const (
 	headerTimeout  = 10 * time.Second // for a request's header to arrive
 	idleTimeout    = 2 * time.Minute  // for a connection without a request
 	maxHeaderBytes = 64 << 10
-	maxConnections = 16384
+	maxConnections = 16384 // at once; others wait to be accepted
 )
 
 // listener opens the address that is served: HOST:PORT or unix:PATH. It says
@@ -59,8 +59,8 @@ func listener(ctx context.Context, address string) (l net.Listener, loopback boo
 
 // serveHTTP serves handler until ctx ends, and then lets calls under way
 // finish for at most the policy's grace. drain ends the streams that would
-// never finish.
-func serveHTTP(ctx context.Context, l net.Listener, handler http.Handler, drain func(), c *policy.Config, log *zap.Logger) error {
+// never finish. connections is how many there may be at once.
+func serveHTTP(ctx context.Context, l net.Listener, connections int, handler http.Handler, drain func(), c *policy.Config, log *zap.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -69,7 +69,7 @@ func serveHTTP(ctx context.Context, l net.Listener, handler http.Handler, drain 
 		ErrorLog:          zap.NewStdLog(log),
 	}
 	server.RegisterOnShutdown(drain)
-	l = netutil.LimitListener(l, maxConnections)
+	l = netutil.LimitListener(l, connections)
 	done := make(chan error, 1)
 	go func() {
 		if c.HTTP.TLSCert != "" {
@@ -103,7 +103,7 @@ func reverseProxy(ctx context.Context, px *proxy.Proxy, p *policy.Policy, u *url
 	}
 	defer l.Close()
 	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("server", u.Redacted()))
-	return serveHTTP(ctx, l, px, px.Drain, p.Config, log)
+	return serveHTTP(ctx, l, maxConnections, px, px.Drain, p.Config, log)
 }
 
 // listen opens the address that is served, and sets who may come.

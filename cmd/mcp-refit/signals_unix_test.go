@@ -4,7 +4,11 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,5 +158,70 @@ func TestAuditBlockingPipe(t *testing.T) {
 	s.in.Close()
 	if err := s.cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// SIGTERM ends a process that serves HTTP once the calls under way are
+// answered: streams end as if the server had ended them, and nobody new is let in.
+func TestTerminateDrains(t *testing.T) {
+	finish, calls := make(chan struct{}), make(chan struct{})
+	back := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		calls <- struct{}{}
+		<-finish
+		answer(w, r)
+	}))
+	defer back.Close()
+	s := start(t, "--log-format", "json", "--listen", "127.0.0.1:0", back.URL+"/mcp")
+	var serving struct{ Address string }
+	if err := json.Unmarshal([]byte(s.logged(`"serving"`)), &serving); err != nil {
+		t.Fatal(err)
+	}
+	rest := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(s.stderr)
+		rest <- string(b)
+	}()
+	url := "http://" + serving.Address + "/mcp"
+	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get.Header.Set("Accept", "text/event-stream")
+	stream, err := http.DefaultClient.Do(get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	done := make(chan string, 1)
+	go func() {
+		_, body := post(t, http.DefaultClient, url)
+		done <- body
+	}()
+	<-calls
+	s.signal(syscall.SIGTERM)
+	if _, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the stream was broken: %v", err)
+	}
+	if conn, err := net.Dial("tcp", serving.Address); err == nil {
+		conn.Close()
+		t.Error("new connections are taken")
+	}
+	close(finish)
+	if body := <-done; !strings.Contains(body, `"result"`) {
+		t.Errorf("the call was answered with %s", body)
+	}
+	log := <-rest
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, log)
+	}
+	if strings.Contains(log, `"level":"error"`) {
+		t.Errorf("the log says %s", log)
 	}
 }
