@@ -58,10 +58,10 @@ type ChildTransport struct {
 	// back, and for one that is slow. 0 is DefaultReplayEvents; negative keeps
 	// none for clients that come back.
 	Replay int
-	// MaxMessage is the largest message of a child in bytes; 0 and less is any.
+	// MaxMessage is the largest message of a child in bytes; negative is any. 0
+	// is what the policy of Proxy says, at any time.
 	MaxMessage int64
-	// Proxy is whose bound on the bytes in flight holds for messages of the
-	// children, too. nil: none does.
+	// Proxy is whose bounds hold for messages of the children, too. nil: none does.
 	Proxy *Proxy
 
 	// Log is told of what goes wrong. nil: nobody.
@@ -71,6 +71,9 @@ type ChildTransport struct {
 	// OnChildren is told how many children run, whenever that changes. It must
 	// not wait.
 	OnChildren func(running int)
+	// OnSilentEnd is told how a child ended that sent no message and that we did
+	// not end: it could not do its work. nil: nobody.
+	OnSilentEnd func(how string)
 
 	mu       sync.Mutex
 	sessions map[string]*childSession
@@ -222,13 +225,19 @@ func (t *ChildTransport) log() *zap.Logger {
 	return t.Log
 }
 
-// bounds are those on the messages of children.
-func (t *ChildTransport) bounds() (largest int64, room *inflight) {
+// reader reads what a child writes, within the bounds.
+func (t *ChildTransport) reader(child *Child) *frameReader {
+	r := &frameReader{r: child.Stdout(), max: max(t.MaxMessage, 0), taken: room{answers: true}}
 	if t.Proxy == nil {
-		return t.MaxMessage, nil
+		return r
 	}
-	t.Proxy.limitInflight()
-	return t.MaxMessage, &t.Proxy.inflight
+	r.room, r.limit = &t.Proxy.inflight, func() int64 {
+		if limit := t.Proxy.lineLimit(); t.MaxMessage == 0 {
+			return limit
+		}
+		return max(t.MaxMessage, 0)
+	}
+	return r
 }
 
 // full is the answer to a client that wants one child too many: with status

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -425,6 +426,7 @@ func TestBridgeIDs(t *testing.T) {
 // The children's messages are under the proxy's bound on all together.
 func TestBridgeInflight(t *testing.T) {
 	b := startBridge(t, func(c *ChildTransport) {
+		c.MaxMessage = -1
 		c.Proxy = &Proxy{Policy: testPolicy(t, func(c *policy.Config) { c.Limits.MaxMessage, c.Limits.MaxInflight = 100*policy.KiB, 100*policy.KiB })}
 	})
 	h := b.session(t)
@@ -433,6 +435,65 @@ func TestBridgeInflight(t *testing.T) {
 	}
 	if status, body := b.post(t, toolCall("2", "echo"), h); status != 200 || !strings.Contains(body, `"id":2,"result"`) {
 		t.Errorf("after that: %d %s", status, body)
+	}
+}
+
+// A reload's bound on one message holds for open sessions, from the next
+// message of their children on.
+func TestBridgeMaxMessageReload(t *testing.T) {
+	var p atomic.Pointer[policy.Policy]
+	set := func(limit policy.Size) {
+		p.Store(testPolicy(t, func(c *policy.Config) { c.Limits.MaxMessage = limit })())
+	}
+	set(policy.MiB)
+	b := startBridge(t, func(c *ChildTransport) { c.Proxy = &Proxy{Policy: p.Load} })
+	h := b.session(t)
+	if status, body := b.post(t, toolCall("1", "large"), h); status != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","result"`) {
+		t.Errorf("within the bound: %d %.200s", status, body)
+	}
+	set(100 * policy.KiB)
+	b.post(t, toolCall("2", "echo"), h) // what is read next has been asked for under the bound before
+	if status, body := b.post(t, toolCall("3", "large"), h); status != 200 || !strings.Contains(body, `"id":3,"error"`) || !strings.Contains(body, "--max-message") {
+		t.Errorf("a large answer after the reload: %d %.200s", status, body)
+	}
+	if status, body := b.post(t, toolCall("4", "echo"), h); status != 200 || !strings.Contains(body, `"id":4,"result"`) {
+		t.Errorf("after that: %d %s", status, body)
+	}
+}
+
+// A child that ends by itself without a message is told of; one that has
+// answered, or that we end, is not.
+func TestBridgeSilentEnd(t *testing.T) {
+	ends := make(chan string, 4)
+	told := func(c *ChildTransport) { c.OnSilentEnd = func(how string) { ends <- how } }
+	mute := hostile(t, "initialize", "exit")
+	told(mute.children)
+	mute.post(t, initialize, nil)
+	if how := <-ends; how != "exited with code 3" {
+		t.Errorf("told %q", how)
+	}
+	b := startBridge(t, told)
+	h := b.session(t)
+	b.post(t, toolCall("1", "die"), h)
+	hangs := hostile(t, "initialize", "stop")
+	told(hangs.children)
+	left, leave := context.WithCancel(t.Context())
+	go func() {
+		<-hangs.counts
+		leave()
+	}()
+	r, err := http.NewRequestWithContext(left, http.MethodPost, hangs.url+"/mcp", strings.NewReader(initialize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if res, err := http.DefaultClient.Do(r); err == nil {
+		t.Errorf("a server that is stopped answered: %d", res.StatusCode)
+	}
+	b.children.Close()
+	hangs.children.Close()
+	if len(ends) > 0 {
+		t.Errorf("told %q of a child that has answered or was ended", <-ends)
 	}
 }
 

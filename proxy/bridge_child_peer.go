@@ -17,6 +17,7 @@ type childPeer struct {
 	child *Child
 	w     *frameWriter
 	own   bool // it belongs to one session
+	heard bool // it has sent a message; of serve alone
 
 	sends chan childSend // messages whose sender waits until they are written
 	posts chan []byte    // messages of our own
@@ -118,8 +119,7 @@ func (t *ChildTransport) count(own bool, n int) {
 // serve delivers what the child writes, until it ends.
 func (p *childPeer) serve(to owner) {
 	defer p.t.release(p)
-	limit, inflight := p.t.bounds()
-	r := &frameReader{r: p.child.Stdout(), max: limit, room: inflight, taken: room{answers: true}}
+	r := p.t.reader(p.child)
 	for {
 		f, err := r.next(context.Background())
 		if err != nil {
@@ -133,11 +133,14 @@ func (p *childPeer) serve(to owner) {
 		p.line(f.line, to)
 	}
 	r.taken.give()
-	how := p.how()
+	how, asked := p.how(), p.child.stopping()
 	if err := p.child.Shutdown(); err != nil {
 		p.t.log().Error("the server could not be ended", zap.Error(err))
 	}
 	close(p.ended)
+	if !p.heard && !asked && p.t.OnSilentEnd != nil {
+		p.t.OnSilentEnd(how)
+	}
 	to.gone(how)
 }
 
@@ -197,6 +200,7 @@ func (p *childPeer) line(line []byte, to owner) {
 		}
 		return
 	}
+	p.heard = true
 	to.deliver(line, env)
 }
 

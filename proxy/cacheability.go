@@ -15,7 +15,7 @@ const incompleteTTL = 1000
 // page has depends on what had arrived when this client asked, so that no page
 // of such a list may be shared between clients: all pages must agree.
 func (m *message) cacheability() {
-	if m.env.Kind != rewrite.KindResult || m.call == nil || m.call.revision < revisionModern || m.session.proxy.Icons == nil {
+	if m.env.Kind != rewrite.KindResult || m.call == nil || m.call.revision < revisionModern || m.session.proxy.fetcher(m.policy) == nil {
 		return
 	}
 	lists := listsIcons(m.call.method)

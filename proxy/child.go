@@ -197,6 +197,16 @@ func (c *Child) Shutdown() error {
 
 func (c *Child) requestStop() { c.stopOnce.Do(func() { close(c.stop) }) }
 
+// stopping reports whether the child is to end because we said so.
+func (c *Child) stopping() bool {
+	select {
+	case <-c.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 func (c *Child) warn(err error) {
 	if c.Warn != nil {
 		c.Warn(err)

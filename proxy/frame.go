@@ -22,7 +22,8 @@ const keepBuffer = 1 << 20
 // lines anywhere, and counts a last line without an end.
 type frameReader struct {
 	r     io.Reader
-	max   int64 // longest line in bytes; 0: no bound
+	max   int64        // longest line in bytes; 0: no bound
+	limit func() int64 // what max is from the next line on; nil: what it is
 	room  *inflight
 	block func() error // called before a read that may block; its error ends the stream; may be nil
 
@@ -63,6 +64,9 @@ func unreadable(line []byte, why error) (frame, bool) {
 // stream, io.EOF at its end.
 func (f *frameReader) next(ctx context.Context) (frame, error) {
 	f.taken.give()
+	if f.limit != nil {
+		f.max = f.limit()
+	}
 	if cap(f.long) > keepBuffer {
 		f.long = nil
 	}

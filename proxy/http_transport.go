@@ -90,6 +90,13 @@ func (p *Proxy) maxMessage() int64 { return max(int64(p.limits().MaxMessage), 0)
 // limitInflight puts the policy's bound on all messages together in force.
 func (p *Proxy) limitInflight() { p.inflight.limit(int64(p.limits().MaxInflight)) }
 
+// lineLimit puts the policy's bounds in force for the next line of a stream.
+// It returns the largest message in bytes, 0 for no bound.
+func (p *Proxy) lineLimit() int64 {
+	p.limitInflight()
+	return p.maxMessage()
+}
+
 func isTLSError(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

@@ -19,6 +19,7 @@ const hasIcons = rewrite.KeyIcons | rewrite.KeyWebsiteURL | rewrite.KeyOdd
 // An iconJob is the icons of one message on their way through the policy.
 type iconJob struct {
 	m     *message
+	fetch *icon.Fetcher // nil: nothing fetches
 	sets  []rewrite.IconSet
 	place [][]rewrite.Placement // one an icon, as in sets
 	wait  []wanted
@@ -85,7 +86,7 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 	if len(sets) == 0 {
 		return
 	}
-	j := iconJob{m: m, sets: sets, place: placements(sets)}
+	j := iconJob{m: m, fetch: m.session.proxy.fetcher(m.policy), sets: sets, place: placements(sets)}
 	for i := range sets {
 		for k := range sets[i].Icons {
 			j.judge(i, k, leaveOut)
@@ -153,7 +154,7 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 	case d.Verdict == policy.Keep:
 		j.place[set][n].Keep = true
 		j.tell(set, n, d, VerdictKept)
-	case d.Verdict == policy.Inline && j.m.session.proxy.Icons == nil:
+	case d.Verdict == policy.Inline && j.fetch == nil:
 		d.Reason = "nothing here can fetch or decode it"
 		j.tell(set, n, d, VerdictStripped)
 	case d.Verdict == policy.Inline && p.Config.Observe && !j.m.session.proxy.FetchObserved:
@@ -168,7 +169,7 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 		}
 		j.wait = append(j.wait, wanted{
 			set: set, icon: n, host: d.Host, rule: d.Rule,
-			pending: j.m.session.proxy.Icons.Begin(url, ic.MimeType),
+			pending: j.fetch.Begin(url, ic.MimeType),
 		})
 	default:
 		j.tell(set, n, d, VerdictStripped)
@@ -209,7 +210,7 @@ func (j *iconJob) collect() {
 		switch why := icon.ReasonOf(err); {
 		case !w.arrived():
 			j.late = append(j.late, w.pending)
-		case why == icon.ReasonBusy || why == icon.ReasonPurged: // which speaks of the moment
+		case why == icon.ReasonBusy || why == icon.ReasonPurged || why == icon.ReasonClosed: // which speaks of the moment
 			j.m.incomplete = true
 			fallthrough
 		default:
@@ -266,7 +267,7 @@ func (j *iconJob) shrink(total, limit int) int {
 	smaller := map[string]*icon.Pending{} // equal icons are scaled once
 	for i := range j.wait {
 		if uri := j.wait[i].image.URI; len(uri) > most && smaller[uri] == nil {
-			smaller[uri] = j.m.session.proxy.Icons.BeginShrink(j.wait[i].image, most)
+			smaller[uri] = j.fetch.BeginShrink(j.wait[i].image, most)
 		}
 	}
 	ctx, cancel := j.waiting()

@@ -192,6 +192,29 @@ func TestIconsOfTheClient(t *testing.T) {
 }
 
 // A message with too many icons is refused, to whoever waits for it.
+// The fetcher of a message is that of the policy that judges it.
+func TestIconsFor(t *testing.T) {
+	site := iconServer(t, servePNG)
+	s := iconSession(t, site, nil)
+	with := s.proxy.policy()
+	without := testPolicy(t, func(c *policy.Config) { c.Icons.Rules = with.Config.Icons.Rules })()
+	fetcher := s.proxy.Icons
+	s.proxy.Icons, s.proxy.IconsFor = nil, func(p *policy.Policy) *icon.Fetcher {
+		if p == with {
+			return fetcher
+		}
+		return nil
+	}
+	list := `{"tools":[{"name":"t","icons":[{"src":"https://` + site.host + `/8.png"}]}]}`
+	if got, _ := resultOf(t, s, "tools/list", list); !strings.Contains(got, `"src":"data:image/png;base64,`) {
+		t.Errorf("with a fetcher: %s", got)
+	}
+	s.proxy.Policy = func() *policy.Policy { return without }
+	if got, _ := resultOf(t, s, "tools/list", list); strings.Contains(got, "src") {
+		t.Errorf("with none: %s", got)
+	}
+}
+
 func TestIconsTooMany(t *testing.T) {
 	list := `[` + strings.Repeat(`0,`, 1<<17) + `0]`
 	s := iconSession(t, nil, nil)

@@ -24,6 +24,11 @@ type Proxy struct {
 	// are stripped.
 	Icons *icon.Fetcher
 
+	// IconsFor, if not nil, returns what to use in the place of Icons for a
+	// message that is judged by the given policy, so that a reload can change
+	// how icons are fetched. It may return nil, as for Icons.
+	IconsFor func(*policy.Policy) *icon.Fetcher
+
 	// FetchObserved fetches and decodes icons even where the policy only
 	// observes, so that OnDecision is told what would have come of them.
 	FetchObserved bool
@@ -119,6 +124,14 @@ func (p *Proxy) policy() *policy.Policy {
 		return nil
 	}
 	return p.Policy()
+}
+
+// fetcher fetches the icons of messages under that policy, nil if nothing does.
+func (p *Proxy) fetcher(under *policy.Policy) *icon.Fetcher {
+	if p.IconsFor != nil {
+		return p.IconsFor(under)
+	}
+	return p.Icons
 }
 
 // session tells that a session begins or is over.

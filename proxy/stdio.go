@@ -113,7 +113,6 @@ type messageWriter interface {
 // newLink makes a link without its two sides.
 func (p *Proxy) newLink() *link {
 	l := &link{session: &session{proxy: p, known: true}}
-	p.limitInflight()
 	l.send = l.post
 	l.ask = l.request
 	l.waiting = func(to Direction) { _ = l.write[to].flush() }
@@ -129,7 +128,7 @@ func (l *link) end() {
 
 // readClient makes r the stream that the client is read from.
 func (l *link) readClient(r io.Reader) {
-	l.read[ToServer] = &frameReader{r: r, max: l.proxy.maxMessage(), room: &l.proxy.inflight, block: func() error {
+	l.read[ToServer] = &frameReader{r: r, limit: l.proxy.lineLimit, room: &l.proxy.inflight, block: func() error {
 		_ = l.write[ToServer].flush() // a server that is gone ends its own stream
 		return nil
 	}}
@@ -145,7 +144,7 @@ func (p *Proxy) link(client, server Stream) *link {
 	}
 	l.write = [2]messageWriter{ToServer: toServer, ToClient: newFrameWriter(client.W)}
 	l.readClient(client.R)
-	l.read[ToClient] = &frameReader{r: server.R, max: p.maxMessage(), room: &p.inflight, taken: room{answers: true}, block: l.write[ToClient].flush}
+	l.read[ToClient] = &frameReader{r: server.R, limit: p.lineLimit, room: &p.inflight, taken: room{answers: true}, block: l.write[ToClient].flush}
 	return l
 }
 

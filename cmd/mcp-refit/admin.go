@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/url"
-	"os/exec"
 	"runtime"
 	"time"
 
@@ -51,10 +49,12 @@ func (a *admin) handler() http.Handler {
 // A readiness is what /readyz answers. A reload that failed is no reason not
 // to be ready: the policy before it is in force.
 type readiness struct {
-	Ready  bool   `json:"ready"`
-	Server string `json:"server"` // "ok", or why it can't be reached
-	Policy string `json:"policy"` // "ok", or why its last reload failed
-	Ending bool   `json:"ending,omitempty"`
+	Ready   bool      `json:"ready"`
+	Server  string    `json:"server"`            // "ok", or why it can't be reached or started
+	Policy  string    `json:"policy"`            // "ok", or why its last reload failed
+	Loaded  time.Time `json:"loaded"`            // when the policy in force was read
+	Waiting []string  `json:"waiting,omitempty"` // settings that were changed and wait for the next start
+	Ending  bool      `json:"ending,omitempty"`
 }
 
 func (a *admin) readyz(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +67,7 @@ func (a *admin) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := a.live.lastFault(); err != nil {
 		ready.Policy = err.Error()
 	}
+	ready.Loaded, ready.Waiting = a.live.state()
 	if a.ending.Err() != nil {
 		ready.Ready, ready.Ending = false, true
 	}
@@ -95,31 +96,4 @@ func (a *admin) serve(l net.Listener, log *zap.Logger) *http.Server {
 		}
 	}()
 	return server
-}
-
-// reachable looks whether a server can be reached: a connection to its URL, or
-// its program on this machine.
-func (t *target) reachable(ctx context.Context) error {
-	if t.url == nil {
-		_, err := exec.LookPath(t.command[0])
-		return err
-	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", dialAddress(t.url))
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}
-
-// dialAddress is the host and port of a URL.
-func dialAddress(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 
 	"go.uber.org/zap"
@@ -12,24 +13,23 @@ import (
 
 // serveChildren serves over HTTP a server that speaks stdio. running is told
 // how many children there are.
-func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger, running func(int)) error {
+func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, log *zap.Logger, health *health, running func(int)) error {
 	c := p.Config
 	children := &proxy.ChildTransport{
-		Start: func() (*proxy.Child, error) {
-			child := newChild(p, t, std, log)
-			return child, child.Start(context.WithoutCancel(ctx))
-		},
+		Start:      health.start,
 		Path:       c.HTTP.Path,
 		Children:   int(c.Limits.Children),
 		FullText:   c.Limits.ChildrenFull,
 		Idle:       c.Limits.SessionIdle.Std(),
 		Lifetime:   c.Limits.ChildLifetime.Std(),
 		Replay:     int(c.Limits.ReplayEvents),
-		MaxMessage: int64(c.Limits.MaxMessage),
 		Proxy:      px,
 		Log:        log,
 		OnStray:    px.OnStray,
 		OnChildren: running,
+		OnSilentEnd: func(how string) {
+			health.set(errors.New("the server " + how + " before it said anything"))
+		},
 	}
 	defer children.Close()
 	px.Transport = children

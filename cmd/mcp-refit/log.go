@@ -12,11 +12,10 @@ import (
 )
 
 // newLog writes to stderr, since stdout is the wire: for people on a terminal,
-// as JSON lines elsewhere.
-func newLog(c policy.RunConfig, w io.Writer) *zap.Logger {
-	level, err := zapcore.ParseLevel(c.LogLevel)
-	if err != nil {
-		level = zapcore.InfoLevel
+// as JSON lines elsewhere. What is set of level later takes hold at once.
+func newLog(c policy.RunConfig, w io.Writer, level zap.AtomicLevel) *zap.Logger {
+	if least, err := zapcore.ParseLevel(c.LogLevel); err == nil {
+		level.SetLevel(least)
 	}
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.EncodeTime = zapcore.RFC3339TimeEncoder

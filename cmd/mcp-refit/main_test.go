@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -16,8 +17,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == argWatchdog || os.Args[1] == argIconWorker) {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"mcp-refit": main, "echo-server": echoServer, "suite-client": suiteClient, "xdg-open": fakeBrowser})
+	testscript.Main(m, map[string]func(){"mcp-refit": main, "echo-server": echoServer, "silent-server": silentServer, "suite-client": suiteClient, "xdg-open": fakeBrowser})
 }
+
+// silentServer answers nothing.
+func silentServer() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 // echoServer is an MCP server of one line a request: its one tool has two icons,
 // and every other result is empty.

@@ -13,41 +13,56 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/policy/icon"
 )
 
-// A livePolicy is the policy in force, which a reload swaps as a whole: open
-// sessions go on with the next one from their next message on.
+// A livePolicy is the policy in force, with the fetcher that it asks for. A
+// reload swaps both as a whole: open sessions go on with the next one from
+// their next message on.
 type livePolicy struct {
 	settings *settings
 	read     func() (*policy.Config, error) // the file anew, with the flags over it
 	command  []string                       // the server, as the policy's sections match it
 
 	log      *zap.Logger
-	tightens func()            // called once a policy is in force that may let fewer icons pass; may be nil
-	onReload func(fault error) // told how each reload went; may be nil
+	level    zap.AtomicLevel                    // the log's
+	fetcher  func(*policy.Config) *icon.Fetcher // makes one; nil: no icon is fetched
+	onReload func(fault error)                  // told how each reload went; may be nil
+	settled  []string                           // settings that are read once, besides fixed
 
-	now atomic.Pointer[policy.Policy]
+	now     atomic.Pointer[inForce]
+	closing sync.WaitGroup // of fetchers that are not in use any more
 
 	mu      sync.Mutex // held by whoever changes what follows, and now
 	seen    identity   // of the file that was last read
 	general *policy.Config
-	server  string // the name that the server gave itself
-	fault   error  // why the last reload failed
+	server  string    // the name that the server gave itself
+	fault   error     // why the last reload failed
+	waiting []string  // settings that were changed and wait for the next start
+	loaded  time.Time // when what is in force was read
+}
+
+// An inForce is a policy and what fetches icons under it.
+type inForce struct {
+	policy *policy.Policy
+	icons  *icon.Fetcher
+	before *inForce // for messages that began under it; nil for the first, and beyond one
 }
 
 // newLivePolicy loads the policy for the first time.
 func newLivePolicy(s *settings, flags *pflag.FlagSet, command []string) (*livePolicy, error) {
 	l := &livePolicy{
-		settings: s, command: command, log: zap.NewNop(),
+		settings: s, command: command, log: zap.NewNop(), level: zap.NewAtomicLevel(),
 		read: func() (*policy.Config, error) { return s.general(flags) },
 	}
 	p, err := l.load()
 	if err != nil {
 		return nil, err
 	}
-	l.now.Store(p)
+	l.now.Store(&inForce{policy: p})
 	return l, nil
 }
 
@@ -60,13 +75,42 @@ func (l *livePolicy) load() (*policy.Policy, error) {
 	}
 	p, err := l.settings.compile(general, l.server, l.command)
 	if err == nil {
-		l.general = general
+		l.general, l.loaded = general, time.Now()
 	}
 	return p, err
 }
 
 // policy is what is in force.
-func (l *livePolicy) policy() *policy.Policy { return l.now.Load() }
+func (l *livePolicy) policy() *policy.Policy { return l.now.Load().policy }
+
+// icons is what fetches the icons of messages that are judged by the given
+// policy, nil if nothing does. For one that was in force just before it is a
+// fetcher that is being closed: no icon is fetched any more under settings that
+// were taken back.
+func (l *livePolicy) icons(under *policy.Policy) *icon.Fetcher {
+	for now := l.now.Load(); now != nil; now = now.before {
+		if now.policy == under {
+			return now.icons
+		}
+	}
+	return nil
+}
+
+// startIcons has icons fetched, by fetchers that make makes. The policy must
+// not be in use yet.
+func (l *livePolicy) startIcons(fetcher func(*policy.Config) *icon.Fetcher) {
+	p := l.policy()
+	l.fetcher = fetcher
+	l.now.Store(&inForce{policy: p, icons: fetcher(p.Config)})
+}
+
+// close ends the fetching of icons.
+func (l *livePolicy) close() {
+	if icons := l.now.Load().icons; icons != nil {
+		icons.Close()
+	}
+	l.closing.Wait()
+}
 
 // reloads reports whether there is a file to load again.
 func (l *livePolicy) reloads() bool { return l.settings.file != "" }
@@ -76,6 +120,14 @@ func (l *livePolicy) lastFault() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
+}
+
+// state is when the policy in force was loaded, and which of its settings wait
+// for the next start.
+func (l *livePolicy) state() (loaded time.Time, waiting []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loaded, l.waiting
 }
 
 // reload puts the file's policy into force, whole or not at all: while it has
@@ -114,41 +166,50 @@ func (l *livePolicy) named(server string) {
 
 // swap puts a policy into force. The lock is held.
 func (l *livePolicy) swap(p *policy.Policy, what string) {
-	was := l.now.Swap(p)
-	diff := p.Config.Diff(was.Config)
+	was := l.now.Load()
+	diff := p.Config.Diff(was.policy.Config)
+	next := &inForce{policy: p, icons: was.icons, before: &inForce{policy: was.policy, icons: was.icons}}
+	if l.fetcher != nil && iconsChanged(diff) {
+		next.icons = l.fetcher(p.Config)
+	}
+	l.now.Store(next)
+	if next.icons != was.icons { // with all that it has cached
+		l.closing.Go(func() { was.icons.Close() })
+	}
 	if len(diff) == 0 {
 		return
 	}
-	if l.tightens != nil && iconsChanged(p.Config, was.Config) {
-		l.tightens()
+	if level, err := zapcore.ParseLevel(p.Config.Run.LogLevel); err == nil {
+		l.level.SetLevel(level)
 	}
 	l.log.Info(what, zap.Strings("changed", diff))
-	if fixed := fixedChanges(diff); len(fixed) > 0 {
+	if fixed := fixedChanges(diff, l.settled...); len(fixed) > 0 {
+		l.waiting = append(slices.DeleteFunc(l.waiting, func(s string) bool { return slices.Contains(fixed, s) }), fixed...)
 		l.log.Warn("these settings take hold at the next start only", zap.Strings("settings", fixed))
 	}
 }
 
-// iconsChanged reports whether icons that were made under the one policy may
-// be out of place under the other. What only loosens it costs a few fetches.
-func iconsChanged(a, b *policy.Config) bool {
-	return slices.ContainsFunc(a.Diff(b), func(line string) bool { return strings.HasPrefix(line, "icons.") })
+// iconsChanged reports whether icons that were made under one policy may be out
+// of place under the other. What only loosens it costs a few fetches.
+func iconsChanged(diff []string) bool {
+	return slices.ContainsFunc(diff, func(line string) bool { return strings.HasPrefix(line, "icons.") })
 }
 
 // fixed are the settings that are read once, at the start: the addresses that
-// are served, the process's files, and the bounds of what is already running.
+// are served, the process's files, and what each child is started with.
 var fixed = []string{
-	"http.", "run.",
-	"icons.private", "icons.allow-http", "icons.edge", "icons.budget.per-icon", "icons.fetch.", "icons.worker.", "icons.cache.",
+	"http.", "run.admin", "run.pprof", "run.audit", "run.state-key-file", "run.log-format",
 	"answers.state-expiry",
-	"limits.max-message", "limits.max-inflight", "limits.children", "limits.children-full", "limits.child-lifetime", "limits.replay-events", "limits.grace",
+	"limits.children", "limits.children-full", "limits.child-lifetime", "limits.replay-events", "limits.grace",
 }
 
-// fixedChanges are those of the changes that a running process does not make.
-func fixedChanges(diff []string) []string {
+// fixedChanges are those of the changes that a running process does not make,
+// because they are among fixed, or also.
+func fixedChanges(diff []string, also ...string) []string {
 	var out []string
 	for _, line := range diff {
 		path, _, _ := strings.Cut(line, ":")
-		if slices.ContainsFunc(fixed, func(f string) bool {
+		if slices.ContainsFunc(slices.Concat(fixed, also), func(f string) bool {
 			return path == f || strings.HasSuffix(f, ".") && strings.HasPrefix(path, f)
 		}) {
 			out = append(out, path)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/policy/icon"
 )
 
 // hang is when a test gives up.
@@ -212,23 +213,38 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// A reload that changes icons makes older ones unusable; one that does not
-// leaves them.
-func TestReloadPurges(t *testing.T) {
+// A reload that changes icons puts another fetcher in force, with the settings
+// of that policy and nothing cached, and the one before it is closed; one that
+// does not leaves it. A message goes by the fetcher of its own policy.
+func TestReloadIcons(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	write(t, file, policyText("inline"))
 	l := liveFrom(t, file)
-	purged := 0
-	l.tightens = func() { purged++ }
+	l.startIcons(newFetcher)
+	defer l.close()
+	one := l.policy()
+	first := l.icons(one)
 	write(t, file, policyText("inline")+"observe: true\n")
 	l.reload()
-	if purged != 0 {
-		t.Error("purged for observe")
+	if l.policy() == one || l.icons(l.policy()) != first || l.icons(one) != first {
+		t.Error("another fetcher for observe")
 	}
-	write(t, file, policyText("strip"))
+	two := l.policy()
+	write(t, file, "version: 1\nicons: {default: inline, private: true, allow-http: true, edge: 16, fetch: {max-size: 2KiB}}\n")
 	l.reload()
-	if purged != 1 {
-		t.Errorf("purged %d times", purged)
+	second := l.icons(l.policy())
+	if second == first || !second.AllowPrivate || !second.AllowHTTP || second.Edge != 16 || second.MaxBytes != 2<<10 {
+		t.Errorf("the fetcher is %+v", second)
+	}
+	if l.icons(two) != first || l.icons(one) != nil {
+		t.Error("a message that began before goes by another fetcher")
+	}
+	l.closing.Wait()
+	if _, err := first.Fetch(t.Context(), "https://a.example.com/i.png", ""); icon.ReasonOf(err) != icon.ReasonClosed {
+		t.Errorf("the first one still fetches: %v", err)
+	}
+	if _, waiting := l.state(); waiting != nil {
+		t.Errorf("%v wait for the next start", waiting)
 	}
 }
 
@@ -261,8 +277,8 @@ func TestNamed(t *testing.T) {
 // two lists.
 func TestFixedChanges(t *testing.T) {
 	live := []string{
-		"observe", "enums", "compat", "schemas.", "icons.default", "icons.rules", "icons.client", "icons.deadline", "icons.budget.per-message",
-		"answers.", "forms.", "limits.calls", "limits.sessions", "limits.session-idle", "servers", "version",
+		"observe", "enums", "compat", "schemas.", "icons.", "answers.", "forms.", "run.log-level",
+		"limits.max-message", "limits.max-inflight", "limits.calls", "limits.sessions", "limits.session-idle", "servers", "version",
 	}
 	for _, f := range policy.Fields() {
 		isLive := slices.ContainsFunc(live, func(p string) bool {

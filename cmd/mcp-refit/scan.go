@@ -170,7 +170,7 @@ func (j *scanJob) serveTarget(t *target) {
 	}
 	j.target = strings.Join(t.command, " ")
 	j.serve = func(ctx context.Context, px *proxy.Proxy, std stdio) error {
-		return wrapChild(ctx, px, j.policy, t, std, nopLog)
+		return wrapChild(ctx, px, j.policy, t, std, nopLog, func(error) {})
 	}
 }
 

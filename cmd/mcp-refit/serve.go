@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -28,22 +29,27 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
 	p := live.policy()
-	log := newLog(p.Config.Run, std.err)
-	icons := newFetcher(p.Config)
-	defer icons.Close()
+	log := newLog(p.Config.Run, std.err, live.level)
 	seal, err := newSealer(p.Config)
 	if err != nil {
 		return err
 	}
 	px := &proxy.Proxy{
-		Seal:  seal,
-		Icons: icons,
-		Log:   log,
+		Policy:   live.policy,
+		IconsFor: live.icons,
+		OnServer: live.named,
+		Seal:     seal,
+		Log:      log,
 		OnStray: func(line []byte) {
 			_, _ = std.err.Write(append(line[:len(line):len(line)], '\n'))
 		},
 	}
-	watching, err := watch(ctx, live, px, icons, t, std, log)
+	health := newHealth(ctx, t, p.Config.HTTP.Listen != "", func() (*proxy.Child, error) {
+		child := newChild(p, t, std, log)
+		return child, child.Start(context.WithoutCancel(ctx))
+	})
+	defer health.close()
+	watching, err := watch(ctx, live, px, health, t, std, log)
 	if err != nil {
 		return err
 	}
@@ -54,26 +60,32 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	case t.url != nil:
 		return serveURL(ctx, px, p.Config, t.url, std)
 	case p.Config.HTTP.Listen != "":
-		return serveChildren(ctx, px, p, t, std, log, watching.children)
+		return serveChildren(ctx, px, p, t, log, health, watching.children)
 	}
 	watching.children(1)
 	defer watching.children(0)
-	return wrapChild(ctx, px, p, t, std, log)
+	return wrapChild(ctx, px, p, t, std, log, health.set)
 }
 
 // endedWait is how long a child has to say how it ended, once its output has.
 const endedWait = 2 * time.Second
 
 // wrapChild starts the server as a child and carries the messages between it
-// and our own stdio. The exit code is the child's.
-func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger) error {
+// and our own stdio. The exit code is the child's. state is told that the
+// child runs, and why it does not any more.
+func wrapChild(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, std stdio, log *zap.Logger, state func(fault error)) error {
 	px.EndWait = 2*p.Config.Limits.Grace.Std() + time.Second // the child's grace, and the time to SIGKILL
 	child := newChild(p, t, std, log)
 	if err := child.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	ended := make(chan proxy.ExitStatus, 1)
-	go func() { ended <- child.Wait() }()
+	state(nil)
+	go func() {
+		status := child.Wait()
+		state(errors.New("the server " + status.String()))
+		ended <- status
+	}()
 	server := proxy.Stream{
 		R: child.Stdout(),
 		W: childInput{child.Stdin(), child},

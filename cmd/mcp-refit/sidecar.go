@@ -61,6 +61,9 @@ func (s sidecar) patch(in []byte) ([]byte, error) {
 		if !one.has {
 			s.inject(p, spec, one)
 		}
+		if err := label(p, spec.template); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", text(doc, "kind"), text(doc, "metadata", "name"), err)
+		}
 	}
 	if !found {
 		return nil, errors.New("there is no Deployment, StatefulSet, DaemonSet, Job or Pod in it")
@@ -190,6 +193,46 @@ func (s sidecar) inject(p *splice, spec *specAt, one pod) {
 	if s.configMap != "" {
 		put("volumes", "- name: "+sidecarVolume+"\n  configMap:\n    name: "+s.configMap+"\n")
 	}
+}
+
+// label gives a pod's template the label that the NetworkPolicy of deploy/
+// selects, unless it has one of that name.
+func label(p *splice, template *ast.MappingNode) error {
+	const item = sidecarName + `: "true"`
+	at, inside := template, ""
+	for _, key := range []string{"metadata", "labels"} {
+		e := entry(at, key)
+		if e == nil {
+			return put(p, at, inside, strings.Replace(map[string]string{"metadata": "metadata: {labels: {*}}", "labels": "labels: {*}"}[key], "*", item, 1))
+		}
+		m, ok := e.Value.(*ast.MappingNode)
+		if !ok {
+			return fmt.Errorf("%s is empty, an alias or an anchor; write it out, or put the label %s there", key, item)
+		}
+		at, inside = m, key
+	}
+	if entry(at, sidecarName) != nil {
+		return nil
+	}
+	return put(p, at, inside, item)
+}
+
+// put puts an entry in front of the others of a mapping.
+func put(p *splice, m *ast.MappingNode, name, item string) error {
+	first := m.Start
+	if m.IsFlowStyle {
+		if len(m.Values) > 0 {
+			item += ", "
+		}
+		p.insertAt(first.Position.Line, first.Position.Column, item)
+		return nil
+	}
+	if len(m.Values) == 0 {
+		return fmt.Errorf("%s is empty", name)
+	}
+	at := m.Values[0].Key.GetToken().Position
+	p.insert(at.Line-1, item+"\n", at.Column-1)
+	return nil
 }
 
 // containerYAML is the sidecar's container, as an item of a list. It is up

@@ -25,7 +25,7 @@ func TestSidecar(t *testing.T) {
 				"            initContainers:\n              - name: mcp-refit\n                image: i:1\n                restartPolicy: Always # a native sidecar\n",
 				"                  - --listen=:8081\n", "                  - http://127.0.0.1:8080/mcp\n", "                  - --config=/etc/mcp-refit/policy.yaml\n",
 				"            volumes:\n              - name: mcp-refit-policy\n                configMap:\n                  name: cm\n",
-				"      targetPort: mcp-refit # by name\n", "    - port: 8080\n      targetPort: mcp-refit\n", "    - {port: 81, targetPort: mcp-refit}\n", "      targetPort: 9\n",
+				"            labels: {mcp-refit: \"true\", app: mine, tier: x}\n", "      targetPort: mcp-refit # by name\n", "    - port: 8080\n      targetPort: mcp-refit\n", "    - {port: 81, targetPort: mcp-refit}\n", "      targetPort: 9\n",
 			},
 		},
 		{
@@ -33,15 +33,37 @@ func TestSidecar(t *testing.T) {
 			in: "kind: StatefulSet\nspec:\n  template:\n    spec:\n      initContainers:\n      - name: first # mine\n        image: x\n      volumes:\n      - {name: v, emptyDir: {}}\n      containers:\n      - {name: s, image: y}",
 			want: []string{
 				"      initContainers:\n      - name: mcp-refit\n        image: i:1\n", "      - name: first # mine\n", "      volumes:\n      - name: mcp-refit-policy\n        configMap:\n          name: cm\n      - {name: v, emptyDir: {}}\n",
-				"          - --listen=:8080\n",
+				"          - --listen=:8080\n", "    metadata: {labels: {mcp-refit: \"true\"}}\n    spec:\n",
 			},
 		},
 		{
 			name: "the second container of a Pod, another Service, and no ConfigMap", s: sidecar{image: "i:1", path: "/x", container: "b", adminPort: 9999},
 			in:     "kind: Pod\nmetadata: {labels: {app: p}}\nspec:\n  containers:\n    - name: a\n      ports: [{containerPort: 1}]\n    - name: b\n      ports: [{containerPort: 2}]\n---\nkind: Service\nspec:\n  selector: {app: other}\n  ports:\n    - {port: 80, targetPort: 2}\n",
-			want:   []string{"        - http://127.0.0.1:2/x\n", "        - --admin=:9999\n", "    - {port: 80, targetPort: 2}\n"},
+			want:   []string{"        - http://127.0.0.1:2/x\n", "        - --admin=:9999\n", "metadata: {labels: {mcp-refit: \"true\", app: p}}\n", "    - {port: 80, targetPort: 2}\n"},
 			absent: []string{"volume", "--config"},
 		},
+		{
+			name: "labels one a line, after a comment", s: sidecar{serverPort: 1, image: "i:1"},
+			in:   "kind: Pod\nmetadata:\n  labels:\n    # mine\n    app: p\nspec:\n  containers:\n    - name: a\n",
+			want: []string{"  labels:\n    # mine\n    mcp-refit: \"true\"\n    app: p\n"},
+		},
+		{
+			name: "metadata without labels, behind the spec", s: sidecar{serverPort: 1, image: "i:1"},
+			in:   "spec:\n  containers:\n    - name: a\nmetadata:\n  name: p\nkind: Pod\n",
+			want: []string{"metadata:\n  labels: {mcp-refit: \"true\"}\n  name: p\n"},
+		},
+		{
+			name: "no metadata at all", s: sidecar{serverPort: 1, image: "i:1"},
+			in:   "kind: Pod\nspec:\n  containers:\n    - name: a\n",
+			want: []string{"metadata: {labels: {mcp-refit: \"true\"}}\nkind: Pod\n"},
+		},
+		{
+			name: "a label of that name", s: sidecar{serverPort: 1, image: "i:1"},
+			in:     "kind: Pod\nmetadata: {labels: {mcp-refit: \"no\"}}\nspec:\n  containers:\n    - name: a\n",
+			want:   []string{"metadata: {labels: {mcp-refit: \"no\"}}\n"},
+			absent: []string{`"true"`},
+		},
+		{name: "labels that are an alias", s: sidecar{serverPort: 1}, in: "kind: Pod\nx: &l {app: p}\nmetadata:\n  labels: *l\nspec:\n  containers:\n    - name: a\n", fault: "labels is empty, an alias"},
 		{name: "no port", in: "kind: Pod\nspec:\n  containers:\n    - name: a\n", fault: "--server-port"},
 		{name: "the same port", s: sidecar{listenPort: 1}, in: "kind: Pod\nspec:\n  containers:\n    - name: a\n      ports: [{containerPort: 1}]\n", fault: "--listen-port"},
 		{name: "in braces", s: sidecar{serverPort: 1}, in: "kind: Pod\nspec: {containers: [{name: a}]}\n", fault: "braces"},
@@ -75,7 +97,7 @@ func TestSidecar(t *testing.T) {
 				t.Logf("%s", out)
 			}
 			for line := range strings.Lines(c.in) {
-				if !strings.Contains(line, "targetPort") && !strings.Contains(string(out), strings.TrimSuffix(line, "\n")) {
+				if !strings.Contains(line, "targetPort") && !strings.Contains(line, "labels: {") && !strings.Contains(string(out), strings.TrimSuffix(line, "\n")) {
 					t.Errorf("lost: %s", line)
 				}
 			}

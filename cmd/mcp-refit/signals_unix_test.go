@@ -118,6 +118,18 @@ func TestHangupEnds(t *testing.T) {
 	_ = s.cmd.Wait() // the code is the child's
 }
 
+// SIGUSR1 is for the audit, and harmless where there is none.
+func TestReopenWithoutAudit(t *testing.T) {
+	s := start(t, "--", "echo-server")
+	s.list()
+	s.signal(syscall.SIGUSR1)
+	s.list()
+	s.in.Close()
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A log that was moved away is written anew on SIGUSR1.
 func TestAuditRotation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")

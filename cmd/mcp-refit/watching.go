@@ -35,19 +35,22 @@ const endWait = 2 * time.Second
 
 // watch sets the proxy's hooks, before its first use, and begins to watch. The
 // caller ends it with close.
-func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, icons *icon.Fetcher, t *target, std stdio, log *zap.Logger) (*watching, error) {
+func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, health *health, t *target, std stdio, log *zap.Logger) (*watching, error) {
 	w := &watching{live: live, log: log}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.current = cancel
-	live.log, live.tightens = log, icons.Purge
-	px.Policy, px.OnServer = live.policy, live.named
+	live.log = log
+	if t.url == nil && live.policy().Config.HTTP.Listen != "" {
+		live.settled = []string{"limits.session-idle"} // of children
+	}
+	w.startReopen()
 	run := live.policy().Config.Run
 	var err error
 	if run.Audit != "" {
 		err = w.startAudit(run.Audit, std.err)
 	}
 	if err == nil && run.Admin != "" {
-		err = w.startAdmin(ctx, run, t)
+		err = w.startAdmin(ctx, run, health)
 	}
 	if err == nil && tracesWanted(os.Getenv) {
 		err = w.startTraces(ctx, t)
@@ -56,7 +59,9 @@ func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, icons *icon.F
 		w.close()
 		return nil, err
 	}
-	w.hooks(px, icons)
+	w.hooks(px)
+	live.startIcons(w.newFetcher)
+	w.end = append(w.end, live.close)
 	if live.reloads() {
 		w.startReloads(running)
 	}
@@ -70,23 +75,30 @@ func (w *watching) startAudit(file string, stderr io.Writer) error {
 	}
 	w.audit = a
 	w.end = append(w.end, func() { a.close(endWait) })
+	return nil
+}
+
+// startReopen opens the audit anew on its signal. Without an audit the signal
+// does nothing: who rotates the logs of many processes sends it to all.
+func (w *watching) startReopen() {
 	reopen, stop := reopenSignals()
 	quit := make(chan struct{})
 	w.tasks.Go(func() {
 		for {
 			select {
 			case <-reopen:
-				a.reopen()
+				if w.audit != nil {
+					w.audit.reopen()
+				}
 			case <-quit:
 				return
 			}
 		}
 	})
 	w.end = append(w.end, func() { stop(); close(quit) })
-	return nil
 }
 
-func (w *watching) startAdmin(ctx context.Context, run policy.RunConfig, t *target) error {
+func (w *watching) startAdmin(ctx context.Context, run policy.RunConfig, health *health) error {
 	l, _, err := listener(ctx, run.Admin)
 	if err != nil {
 		return usagef("--admin: %v", err)
@@ -95,7 +107,7 @@ func (w *watching) startAdmin(ctx context.Context, run policy.RunConfig, t *targ
 	if w.audit != nil {
 		w.metrics.auditLines(w.audit)
 	}
-	a := &admin{live: w.live, metrics: w.metrics, reach: t.reachable, pprof: run.Pprof, ending: ctx}
+	a := &admin{live: w.live, metrics: w.metrics, reach: health.reachable, pprof: run.Pprof, ending: ctx}
 	server := a.serve(l, w.log)
 	w.log.Info("admin", zap.Stringer("address", l.Addr()))
 	w.end = append(w.end, func() { server.Close() })
@@ -121,10 +133,9 @@ func (w *watching) startTraces(ctx context.Context, t *target) error {
 }
 
 // hooks sets the hooks that somebody listens to.
-func (w *watching) hooks(px *proxy.Proxy, icons *icon.Fetcher) {
+func (w *watching) hooks(px *proxy.Proxy) {
 	if m := w.metrics; m != nil {
 		px.OnMessage, px.OnAnswer, px.OnSession = m.message, m.answer, m.session
-		icons.OnFetch, icons.OnDecode = m.fetch, m.decode
 		w.live.onReload = m.reloaded
 	}
 	if w.metrics != nil || w.audit != nil {
@@ -147,6 +158,15 @@ func (w *watching) hooks(px *proxy.Proxy, icons *icon.Fetcher) {
 			}
 		}
 	}
+}
+
+// newFetcher makes a fetcher that the metrics see.
+func (w *watching) newFetcher(c *policy.Config) *icon.Fetcher {
+	icons := newFetcher(c)
+	if m := w.metrics; m != nil {
+		icons.OnFetch, icons.OnDecode = m.fetch, m.decode
+	}
+	return icons
 }
 
 func (w *watching) startReloads(ctx context.Context) {

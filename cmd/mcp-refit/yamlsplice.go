@@ -69,7 +69,7 @@ type splice struct {
 }
 
 type insertion struct {
-	after int // the line, from 1
+	after int // the line, from 1; 0 is before the first
 	text  string
 }
 
@@ -85,6 +85,12 @@ func (p *splice) replace(n ast.Node, with string) {
 	at := runeOffset(line, t.Position.Column-1)
 	old := strings.TrimSpace(t.Origin)
 	p.lines[t.Position.Line-1] = slices.Concat(line[:at], []byte(with), bytes.TrimPrefix(line[at:], []byte(old)))
+}
+
+// insertAt puts text behind the n-th character of a line.
+func (p *splice) insertAt(line, n int, text string) {
+	at := runeOffset(p.lines[line-1], n)
+	p.lines[line-1] = slices.Insert(slices.Clone(p.lines[line-1]), at, []byte(text)...)
 }
 
 // runeOffset is the offset of the n-th character.
@@ -103,11 +109,13 @@ func runeOffset(line []byte, n int) int {
 // apply is the text with its changes.
 func (p *splice) apply() []byte {
 	var b bytes.Buffer
-	for i, line := range p.lines {
-		b.Write(line)
+	for i := range len(p.lines) + 1 {
+		if i > 0 {
+			b.Write(p.lines[i-1])
+		}
 		for _, in := range p.inserts {
-			if in.after == i+1 {
-				if !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
+			if in.after == i {
+				if b.Len() > 0 && !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
 					b.WriteByte('\n')
 				}
 				b.WriteString(in.text)
