@@ -194,7 +194,7 @@ func TestIconsOfTheClient(t *testing.T) {
 // A message with too many icons is refused, to whoever waits for it.
 // The fetcher of a message is that of the policy that judges it.
 func TestIconsFor(t *testing.T) {
-	site := iconServer(t, servePNG)
+	site := newIconSite(t, servePNG)
 	s := iconSession(t, site, nil)
 	with := s.proxy.policy()
 	without := testPolicy(t, func(c *policy.Config) { c.Icons.Rules = with.Config.Icons.Rules })()
