@@ -42,22 +42,11 @@ type ChildTransport struct {
 	// Path is the MCP endpoint. Empty is DefaultChildPath.
 	Path string
 
-	// Children is how many sessions may have a child at once. 0 is
-	// DefaultChildren; negative is any number. The child that stateless requests
-	// share does not count.
-	Children int
-	// FullText is what the client is told that wants one more. Empty is DefaultFullText.
-	FullText string
-	// Idle is how long a session may be silent, with no request and no GET
-	// stream under way, and how long the shared child may be without a request.
-	// 0 and less is for ever.
-	Idle time.Duration
-	// Lifetime is how long a session may last. 0 and less is for ever.
-	Lifetime time.Duration
-	// Replay is how many events of a stream are kept for a client that comes
-	// back, and for one that is slow. 0 is DefaultReplayEvents; negative keeps
-	// none for clients that come back.
-	Replay int
+	// ChildLimits are the bounds on sessions, where Limits is nil.
+	ChildLimits
+	// Limits, if not nil, gives the bounds on sessions. It is asked whenever one
+	// is looked at, so that they may change while sessions go on.
+	Limits func() ChildLimits
 	// MaxMessage is the largest message of a child in bytes; negative is any. 0
 	// is what the policy of Proxy says, at any time.
 	MaxMessage int64
@@ -87,6 +76,35 @@ type ChildTransport struct {
 	starting   sync.Mutex // held while the shared child is started; guards what follows
 	startAgain time.Time
 	delay      time.Duration
+}
+
+// ChildLimits are the bounds on the sessions of a [ChildTransport].
+type ChildLimits struct {
+	// Children is how many sessions may have a child at once. 0 is
+	// DefaultChildren; negative is any number. The child that stateless requests
+	// share does not count.
+	Children int
+	// FullText is what the client is told that wants one more. Empty is DefaultFullText.
+	FullText string
+	// Idle is how long a session may be silent, with no request and no GET
+	// stream under way, and how long the shared child may be without a request.
+	// It is looked at when the silence begins. 0 and less is for ever.
+	Idle time.Duration
+	// Lifetime is how long a session may last. It is looked at when the session
+	// begins. 0 and less is for ever.
+	Lifetime time.Duration
+	// Replay is how many events of a stream are kept for a client that comes
+	// back, and for one that is slow. It is looked at when the stream begins. 0
+	// is DefaultReplayEvents; negative keeps none for clients that come back.
+	Replay int
+}
+
+// limits are the bounds in force.
+func (t *ChildTransport) limits() ChildLimits {
+	if t.Limits != nil {
+		return t.Limits()
+	}
+	return t.ChildLimits
 }
 
 // RoundTrip answers one request. It never fails: what goes wrong is said in
@@ -243,7 +261,7 @@ func (t *ChildTransport) reader(child *Child) *frameReader {
 // full is the answer to a client that wants one child too many: with status
 // 200, since clients show their user a JSON-RPC error and not the body of a 503.
 func (t *ChildTransport) full(r *http.Request, id []byte) *http.Response {
-	text := t.FullText
+	text := t.limits().FullText
 	if text == "" {
 		text = DefaultFullText
 	}
@@ -251,13 +269,12 @@ func (t *ChildTransport) full(r *http.Request, id []byte) *http.Response {
 }
 
 func (t *ChildTransport) replay() int {
-	switch {
-	case t.Replay == 0:
+	switch n := t.limits().Replay; {
+	case n == 0:
 		return DefaultReplayEvents
-	case t.Replay < 0:
-		return 0
+	default:
+		return max(n, 0)
 	}
-	return t.Replay
 }
 
 // respond makes a response. A nil body is none.

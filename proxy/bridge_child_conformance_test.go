@@ -31,7 +31,7 @@ func children(t *testing.T, command ...string) string {
 	}
 	running := 0
 	transport := &proxy.ChildTransport{
-		Children: -1,
+		ChildLimits: proxy.ChildLimits{Children: -1},
 		Start: func() (*proxy.Child, error) {
 			child := &proxy.Child{Command: command, Stderr: new(bytes.Buffer)}
 			return child, child.Start(context.Background())

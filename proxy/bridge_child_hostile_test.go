@@ -63,6 +63,8 @@ func hostileServer(method, how string) int {
 			case "error":
 				fmt.Println(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32602,"message":"no"}}`)
 				continue
+			case "mute":
+				continue
 			case "flood":
 				for range 4096 {
 					fmt.Fprintln(os.Stderr, strings.Repeat("e", 1<<10))

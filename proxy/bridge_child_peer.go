@@ -76,9 +76,9 @@ var errStopping = errors.New("the proxy is being stopped")
 
 // reserve counts a child that is to be started, if there may be one more.
 func (t *ChildTransport) reserve(own bool) error {
+	most := t.limits().Children
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	most := t.Children
 	if most == 0 {
 		most = DefaultChildren
 	}

@@ -17,7 +17,7 @@ import (
 // Idle time and lifetime, against what is under way.
 func TestBridgeTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &childSession{t: &ChildTransport{Idle: time.Hour}, calls: map[string]*childCall{}, streams: map[string]*eventStream{}, standing: newEventStream("g", 1)}
+		s := &childSession{t: &ChildTransport{ChildLimits: ChildLimits{Idle: time.Hour}}, calls: map[string]*childCall{}, streams: map[string]*eventStream{}, standing: newEventStream("g", 1)}
 		s.peer = &childPeer{child: &Child{stop: make(chan struct{}), done: make(chan struct{})}}
 		close(s.peer.child.done)
 		s.idle = time.AfterFunc(time.Hour, s.closeIdle)
@@ -34,8 +34,9 @@ func TestBridgeTimers(t *testing.T) {
 		s.enter() // a call that waits for a human, or a GET stream
 		s.mu.Unlock()
 		at(100*time.Hour, true)
+		s.t.Limits = func() ChildLimits { return ChildLimits{Idle: 2 * time.Hour} }
 		s.leave(nil)
-		at(59*time.Minute, true)
+		at(119*time.Minute, true)
 		at(2*time.Minute, false)
 	})
 }

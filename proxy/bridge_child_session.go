@@ -67,11 +67,8 @@ func (t *ChildTransport) open(r *http.Request, body []byte, env rewrite.Envelope
 	s.standing = newEventStream("g", t.replay())
 	s.streams["g"] = s.standing
 	s.mu.Lock()
-	if t.Idle > 0 {
-		s.idle = time.AfterFunc(t.Idle, s.closeIdle)
-	}
-	if t.Lifetime > 0 {
-		s.life = time.AfterFunc(t.Lifetime, func() { s.close("the session has lasted as long as it may") })
+	if life := t.limits().Lifetime; life > 0 {
+		s.life = time.AfterFunc(life, func() { s.close("the session has lasted as long as it may") })
 	}
 	s.mu.Unlock()
 	t.mu.Lock()
@@ -269,6 +266,16 @@ func (s *childSession) cancelled(body []byte, env rewrite.Envelope) {
 	}
 }
 
+// startIdle begins the time of silence after which end is called.
+func startIdle(timer **time.Timer, after time.Duration, end func()) {
+	if *timer != nil {
+		(*timer).Stop()
+	}
+	if after > 0 {
+		*timer = time.AfterFunc(after, end)
+	}
+}
+
 // enter begins a request; leave ends it. The caller of enter holds the lock.
 func (s *childSession) enter() {
 	s.active++
@@ -291,8 +298,8 @@ func (s *childSession) leave(stream *eventStream) {
 			s.take(one.id)
 		}
 	}
-	if s.active--; s.active == 0 && s.idle != nil && s.ended == "" {
-		s.idle.Reset(s.t.Idle)
+	if s.active--; s.active == 0 && s.ended == "" {
+		startIdle(&s.idle, s.t.limits().Idle, s.closeIdle)
 	}
 }
 

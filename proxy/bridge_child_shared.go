@@ -99,11 +99,9 @@ func (t *ChildTransport) sharedChild() (*sharedChild, error) {
 		return nil, err
 	}
 	c = &sharedChild{t: t, peer: peer, started: time.Now(), calls: make(map[int64]*sharedCall)}
-	if t.Idle > 0 {
-		c.mu.Lock()
-		c.idle = time.AfterFunc(t.Idle, c.retire)
-		c.mu.Unlock()
-	}
+	c.mu.Lock()
+	startIdle(&c.idle, t.limits().Idle, c.retire)
+	c.mu.Unlock()
 	t.mu.Lock()
 	t.shared = c
 	t.mu.Unlock()
@@ -219,8 +217,8 @@ func (c *sharedChild) take(number int64) *sharedCall {
 	defer c.mu.Unlock()
 	one := c.calls[number]
 	delete(c.calls, number)
-	if len(c.calls) == 0 && c.idle != nil && c.ended == "" && !c.retired {
-		c.idle.Reset(c.t.Idle)
+	if len(c.calls) == 0 && c.ended == "" && !c.retired {
+		startIdle(&c.idle, c.t.limits().Idle, c.retire)
 	}
 	return one
 }

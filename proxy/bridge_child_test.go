@@ -220,6 +220,12 @@ func TestBridgeLimits(t *testing.T) {
 	if status, body := b.post(t, toolCall("2", "echo"), h); status != 200 || !strings.Contains(body, `"id":2,"result"`) {
 		t.Errorf("after that: %d %s", status, body)
 	}
+	limits := ChildLimits{Children: 2, FullText: "later"}
+	b.children.Limits = func() ChildLimits { return limits }
+	b.session(t)
+	if status, body := b.post(t, initialize, nil); status != http.StatusOK || !strings.Contains(body, `"later"`) {
+		t.Errorf("a third session, with other limits: %d %s", status, body)
+	}
 	if status, body := b.post(t, toolCall("3", "echo"), nil); status != http.StatusBadRequest || !strings.Contains(body, "begin with initialize") {
 		t.Errorf("without a session: %d %s", status, body)
 	}

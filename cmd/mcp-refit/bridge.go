@@ -11,6 +11,17 @@ import (
 	"github.com/mcp-refit/mcp-refit/proxy"
 )
 
+// childLimits are a policy's bounds on the sessions of children.
+func childLimits(l *policy.LimitsConfig) proxy.ChildLimits {
+	return proxy.ChildLimits{
+		Children: int(l.Children),
+		FullText: l.ChildrenFull,
+		Idle:     l.SessionIdle.Std(),
+		Lifetime: l.ChildLifetime.Std(),
+		Replay:   int(l.ReplayEvents),
+	}
+}
+
 // serveChildren serves over HTTP a server that speaks stdio. running is told
 // how many children there are.
 func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, log *zap.Logger, health *health, running func(int)) error {
@@ -18,11 +29,7 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 	children := &proxy.ChildTransport{
 		Start:      health.start,
 		Path:       c.HTTP.Path,
-		Children:   int(c.Limits.Children),
-		FullText:   c.Limits.ChildrenFull,
-		Idle:       c.Limits.SessionIdle.Std(),
-		Lifetime:   c.Limits.ChildLifetime.Std(),
-		Replay:     int(c.Limits.ReplayEvents),
+		Limits:     func() proxy.ChildLimits { return childLimits(&px.Policy().Config.Limits) },
 		Proxy:      px,
 		Log:        log,
 		OnStray:    px.OnStray,

@@ -200,7 +200,7 @@ func iconsChanged(diff []string) bool {
 var fixed = []string{
 	"http.", "run.admin", "run.pprof", "run.audit", "run.state-key-file", "run.log-format",
 	"answers.state-expiry",
-	"limits.children", "limits.children-full", "limits.child-lifetime", "limits.replay-events", "limits.grace",
+	"limits.grace",
 }
 
 // fixedChanges are those of the changes that a running process does not make,
