@@ -278,7 +278,8 @@ func TestNamed(t *testing.T) {
 func TestFixedChanges(t *testing.T) {
 	live := []string{
 		"observe", "enums", "compat", "schemas.", "icons.", "answers.", "forms.", "run.log-level",
-		"limits.max-message", "limits.max-inflight", "limits.calls", "limits.sessions", "limits.session-idle", "servers", "version",
+		"limits.max-message", "limits.max-inflight", "limits.calls", "limits.sessions", "limits.session-idle",
+		"limits.children", "limits.children-full", "limits.child-lifetime", "limits.replay-events", "servers", "version",
 	}
 	for _, f := range policy.Fields() {
 		isLive := slices.ContainsFunc(live, func(p string) bool {
