@@ -63,9 +63,9 @@ type Child struct {
 	DrainDelay time.Duration
 
 	// Watchdog is a command that ends in a call of [RunWatchdog]: usually our
-	// own binary and a subcommand. It is started with the number of the
-	// process group as a further argument, and ends the group if we die
-	// without having done so (SIGKILL, a crash). Empty is no watchdog.
+	// own binary and a subcommand. It is started before the child, and ends the
+	// child's group if we die without having done so (SIGKILL, a crash). Empty
+	// is no watchdog.
 	// Windows needs none: there the kernel ends the job.
 	Watchdog []string
 	// Warn is told of what weakens the guarantees above but does not stop the
@@ -145,11 +145,14 @@ func (c *Child) Start(ctx context.Context) error {
 	}
 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdinR, stdoutW, stderr
+	dog := c.startWatchdog()
 	group, err := startGroup(cmd, c.warn)
 	if err != nil {
+		dog.release()
 		ours.close()
 		return startError(c.Command[0], cmd, err)
 	}
+	dog.watch(group)
 	c.stdin, c.stdout = stdinW, &stdoutPipe{file: stdoutR}
 	if !direct {
 		c.stderr = relayStderr(stderrR, c.Stderr)
@@ -158,9 +161,22 @@ func (c *Child) Start(ctx context.Context) error {
 	forget := context.AfterFunc(ctx, c.requestStop)
 	go func() {
 		defer forget()
-		c.supervise(cmd, group)
+		c.supervise(cmd, group, dog)
 	}()
 	return nil
+}
+
+// startWatchdog starts the watchdog, nil if there is to be none. That it does
+// not start is a warning alone.
+func (c *Child) startWatchdog() *watchdog {
+	if len(c.Watchdog) == 0 {
+		return nil
+	}
+	dog, err := startWatchdog(c.Watchdog)
+	if err != nil {
+		c.warn(fmt.Errorf("no watchdog: if this process is killed, the server may stay behind: %w", err))
+	}
+	return dog
 }
 
 // Stdin is the write end of the child's stdin. It may be closed more than
@@ -214,7 +230,7 @@ func (c *Child) warn(err error) {
 }
 
 // supervise sees the child from its start to the end of its last process.
-func (c *Child) supervise(cmd *exec.Cmd, group *processGroup) {
+func (c *Child) supervise(cmd *exec.Cmd, group *processGroup, dog *watchdog) {
 	defer close(c.done)
 
 	leader := make(chan struct{}) // closed when the child itself has ended
@@ -223,14 +239,6 @@ func (c *Child) supervise(cmd *exec.Cmd, group *processGroup) {
 		defer close(leader)
 		waitErr = cmd.Wait()
 	}()
-	var dog *watchdog
-	if len(c.Watchdog) > 0 {
-		var err error
-		if dog, err = startWatchdog(c.Watchdog, group); err != nil {
-			c.warn(fmt.Errorf("no watchdog: if this process is killed, the server may stay behind: %w", err))
-		}
-	}
-
 	select {
 	case <-leader:
 	case <-c.stop:

@@ -40,7 +40,7 @@ func helper(args ...string) []string {
 func helperMain(kind string, args []string) int {
 	switch kind {
 	case "watchdog":
-		return RunWatchdog(os.Stdin, args)
+		return RunWatchdog(os.Stdin)
 	case "stubborn": // heeds neither the end of its stdin nor SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")

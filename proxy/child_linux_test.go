@@ -61,22 +61,31 @@ func TestZombiesDoNotCountAsMembers(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// watchdogOf finds the watchdog of a process group.
-func watchdogOf(t *testing.T, group int) int {
+// watchdogOf finds the watchdog of a child: the one of the same parent.
+func watchdogOf(t *testing.T, child int) int {
 	t.Helper()
 	var found int
 	eventually(t, "a watchdog", func() bool {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, file := range files {
 			line, _ := os.ReadFile(file)
-			if strings.HasSuffix(string(line), fmt.Sprintf("\x00watchdog\x00%d\x00", group)) {
-				found, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if strings.HasSuffix(string(line), "\x00watchdog\x00") && parentOf(pid) == parentOf(child) {
+				found = pid
 				return true
 			}
 		}
 		return false
 	})
 	return found
+}
+
+// parentOf is the parent of a process, as /proc tells it.
+func parentOf(pid int) string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, parent, _ := strings.Cut(string(status), "PPid:\t")
+	parent, _, _ = strings.Cut(parent, "\n")
+	return parent
 }
 
 // ignoresSignal reports whether process pid has set sig to be ignored.

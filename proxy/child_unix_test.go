@@ -302,22 +302,26 @@ func TestRunWatchdog(t *testing.T) {
 	}
 	id := group.String()[len("process group "):]
 	// In a process of its own, since it ignores signals from then on.
-	run := func(in string, args ...string) int {
-		dog := exec.Command(os.Args[0], helper(append([]string{"watchdog"}, args...)...)[1:]...)
+	run := func(in string) int {
+		dog := exec.Command(os.Args[0], helper("watchdog")[1:]...)
 		dog.Stdin = strings.NewReader(in)
 		_ = dog.Run()
 		return dog.ProcessState.ExitCode()
 	}
-	for _, args := range [][]string{{}, {"0"}, {"1"}, {"-1"}, {"-" + id}, {"x"}, {id, id}} {
-		if got := run("", args...); got != 2 {
-			t.Errorf("args %q: exit code %d; want 2", args, got)
+	for _, line := range []string{"0", "1", "-1", "-" + id, "x", id + " " + id, strings.Repeat("9", 100)} {
+		if got := run(line + "\n"); got != 2 {
+			t.Errorf("the group %q: exit code %d; want 2", line, got)
 		}
 	}
-	if got := run("\n", id); got != 0 || !group.alive() {
-		t.Errorf("told that all is well: exit code %d, and the group is alive: %v", got, group.alive())
+	for what, in := range map[string]string{
+		"that all is well": id + "\n\n", "that there is no child": "\n", "nothing": "", "half a number": id,
+	} {
+		if got := run(in); got != 0 || !group.alive() {
+			t.Errorf("told %s: exit code %d, and the group is alive: %v", what, got, group.alive())
+		}
 	}
-	if got := run("", id); got != 0 {
-		t.Errorf("told nothing: exit code %d", got)
+	if got := run(id + "\n"); got != 0 {
+		t.Errorf("told the group alone: exit code %d", got)
 	}
 	if err := cmd.Wait(); err == nil || err.Error() != "signal: terminated" {
 		t.Errorf("the group's leader: %v", err)

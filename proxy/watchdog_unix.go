@@ -20,17 +20,19 @@ type watchdog struct {
 	pipe *os.File
 }
 
-// startWatchdog starts a watchdog over group. The pipe's write end is
+// startWatchdog starts a watchdog, which waits to be told what to watch. It is
+// started before the child, so that there is no time in which we could be
+// killed and leave the child behind. The pipe's write end is
 // close-on-exec, so that no other process has it. The watchdog is in a session
 // of its own, out of reach of the terminal, and has nothing of ours: neither
 // stdout and stderr, whose readers would wait for it, nor the environment.
-func startWatchdog(argv []string, group *processGroup) (*watchdog, error) {
+func startWatchdog(argv []string) (*watchdog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], strconv.Itoa(group.id))...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin = r
 	cmd.Env = []string{"GOMAXPROCS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -39,6 +41,13 @@ func startWatchdog(argv []string, group *processGroup) (*watchdog, error) {
 		return nil, startError(argv[0], cmd, err)
 	}
 	return &watchdog{cmd: cmd, pipe: w}, nil
+}
+
+// watch tells the watchdog the group. It may be nil.
+func (w *watchdog) watch(group *processGroup) {
+	if w != nil {
+		_, _ = w.pipe.WriteString(strconv.Itoa(group.id) + "\n") // one that is gone watches nothing
+	}
 }
 
 // release tells the watchdog that all has ended, and waits until it has gone

@@ -29,7 +29,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case argWatchdog:
-			os.Exit(proxy.RunWatchdog(os.Stdin, os.Args[2:]))
+			os.Exit(proxy.RunWatchdog(os.Stdin))
 		case argIconWorker:
 			os.Exit(icon.RunWorker(os.Stdin, os.Stdout))
 		}
