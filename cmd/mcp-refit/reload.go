@@ -31,7 +31,6 @@ type livePolicy struct {
 	level    zap.AtomicLevel                    // the log's
 	fetcher  func(*policy.Config) *icon.Fetcher // makes one; nil: no icon is fetched
 	onReload func(fault error)                  // told how each reload went; may be nil
-	settled  []string                           // settings that are read once, besides fixed
 
 	now     atomic.Pointer[inForce]
 	closing sync.WaitGroup // of fetchers that are not in use any more
@@ -183,7 +182,7 @@ func (l *livePolicy) swap(p *policy.Policy, what string) {
 		l.level.SetLevel(level)
 	}
 	l.log.Info(what, zap.Strings("changed", diff))
-	if fixed := fixedChanges(diff, l.settled...); len(fixed) > 0 {
+	if fixed := fixedChanges(diff); len(fixed) > 0 {
 		l.waiting = append(slices.DeleteFunc(l.waiting, func(s string) bool { return slices.Contains(fixed, s) }), fixed...)
 		l.log.Warn("these settings take hold at the next start only", zap.Strings("settings", fixed))
 	}
@@ -199,17 +198,15 @@ func iconsChanged(diff []string) bool {
 // are served, the process's files, and what each child is started with.
 var fixed = []string{
 	"http.", "run.admin", "run.pprof", "run.audit", "run.state-key-file", "run.log-format",
-	"answers.state-expiry",
-	"limits.grace",
+	"answers.state-expiry", "limits.grace",
 }
 
-// fixedChanges are those of the changes that a running process does not make,
-// because they are among fixed, or also.
-func fixedChanges(diff []string, also ...string) []string {
+// fixedChanges are those of the changes that a running process does not make.
+func fixedChanges(diff []string) []string {
 	var out []string
 	for _, line := range diff {
 		path, _, _ := strings.Cut(line, ":")
-		if slices.ContainsFunc(slices.Concat(fixed, also), func(f string) bool {
+		if slices.ContainsFunc(fixed, func(f string) bool {
 			return path == f || strings.HasSuffix(f, ".") && strings.HasPrefix(path, f)
 		}) {
 			out = append(out, path)

@@ -40,9 +40,6 @@ func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, health *healt
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.current = cancel
 	live.log = log
-	if t.url == nil && live.policy().Config.HTTP.Listen != "" {
-		live.settled = []string{"limits.session-idle"} // of children
-	}
 	w.startReopen()
 	run := live.policy().Config.Run
 	var err error
