@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -67,6 +68,7 @@ type exchange struct {
 	announced  bool    // the session is that of an endpoint announced in stream
 	reserved   bool    // there is room kept for a session
 	answerRoom room    // taken by the answer's body
+	paced      bool    // the client has a deadline for reading the answer
 }
 
 // begin reads what has to be read before the request is passed on. It reports
@@ -121,6 +123,9 @@ func (x *exchange) end() {
 	}
 	if x.reserved {
 		x.p.sessions.release()
+	}
+	if x.paced {
+		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // it could be set before
 	}
 	x.session.leave()
 	if x.session.key == "" {
@@ -255,6 +260,9 @@ func (x *exchange) WriteHeader(status int) {
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.stream != nil {
 		return x.stream.write(b)
+	}
+	if x.answerRoom.size > steadyPiece { // others may wait for the room
+		x.paced = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(bodyStall)) == nil
 	}
 	return x.w.Write(b)
 }

@@ -148,6 +148,41 @@ func TestHTTPBodyStall(t *testing.T) {
 	})
 }
 
+// A client that does not read a large answer does not keep the room that it takes.
+func TestHTTPAnswerStall(t *testing.T) {
+	const most = 300 * policy.KiB
+	large := `{"jsonrpc":"2.0","id":3,"result":"` + strings.Repeat("x", int(most)*2/3) + `"}`
+	inMemory(t, func(*http.Request) string { return large }, func(c *policy.Config) { c.Limits.MaxMessage, c.Limits.MaxInflight = most, most }, func(t *testing.T, l *pipeListener) {
+		deaf, slow := l.dial(t), l.dial(t)
+		beginPost(deaf, len(callTool), callTool)
+		time.Sleep(bodyStall + time.Second)
+		beginPost(slow, len(callTool), callTool)
+		start := time.Now()
+		res, err := http.ReadResponse(slow.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("the next one waited %v for room", took)
+		}
+		if _, err := io.ReadAll(deaf); err != nil && err != io.EOF {
+			t.Errorf("the connection of one that does not read: %v", err)
+		}
+		for n := 0; n < len(large); {
+			time.Sleep(bodyStall / 2)
+			more, err := res.Body.Read(make([]byte, copyBuffer))
+			if n += more; err != nil && n < len(large) {
+				t.Fatalf("one that reads slowly: %v after %d bytes", err, n)
+			}
+		}
+		time.Sleep(2 * bodyStall)
+		beginPost(slow, len(callTool), callTool)
+		if status, body := answered(t, slow); status != http.StatusOK || body != large {
+			t.Errorf("the next on that connection: %d, %d bytes", status, len(body))
+		}
+	})
+}
+
 // Messages share the bytes that may be in flight: beyond them one waits, and is
 // refused if the others take too long.
 func TestHTTPInflight(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
-// bodyStall is how long a client may take to send the next piece of a body.
+// bodyStall is how long a client may take to send the next piece of a body, or
+// to read the next one of a large answer that is not a stream.
 const bodyStall = 30 * time.Second
 
 // bodyLinger is how long the rest of the body of a request that was refused is
@@ -39,8 +40,14 @@ func (x *exchange) post() bool {
 		x.refuseBody(err)
 		return false
 	}
-	x.body = body
 	env, err := rewrite.Scan(body)
+	if errors.Is(err, rewrite.ErrDepth) {
+		if body = x.tooDeep(body, err); body == nil {
+			return false
+		}
+		env, err = rewrite.Scan(body)
+	}
+	x.body = body
 	if err != nil && !x.passes(body, err) {
 		return false
 	}
@@ -76,6 +83,22 @@ func (x *exchange) post() bool {
 	}
 	x.body, x.reply = out.forward, out.reply
 	return true
+}
+
+// tooDeep answers a request that is nested too deep, and then returns nil. In
+// the place of a response it returns an error, for the server that waits for it.
+func (x *exchange) tooDeep(body []byte, why error) []byte {
+	f, message := unreadable(body, why)
+	if !message {
+		return body
+	}
+	text := "mcp-refit: this message was not passed on: " + f.tooLarge
+	if f.skim.Kind() == rewrite.KindResult {
+		return errorMessage(f.skim.ID(), codeInvalidRequest, text)
+	}
+	x.ids = [][]byte{f.skim.ID()}
+	x.refuse(http.StatusOK, codeInvalidRequest, text)
+	return nil
 }
 
 // passes says whether a body that is no message goes on all the same: it is

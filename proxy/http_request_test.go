@@ -17,9 +17,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/rewrite"
 )
 
 func TestHTTPRequests(t *testing.T) {
+	deep := strings.Repeat("[", rewrite.MaxDepth) + strings.Repeat("]", rewrite.MaxDepth)
 	const form = "application/x-www-form-urlencoded"
 	for name, c := range map[string]struct {
 		body, kind string
@@ -34,6 +36,8 @@ func TestHTTPRequests(t *testing.T) {
 		"two messages":                       {body: listTools + listTools, status: 400, holds: `-32700`},
 		"not JSON under another type":        {body: `{"jsonrpc":"2.0","id":1,`, kind: "text/plain", status: 400, holds: `-32700`},
 		"too deep":                           {body: strings.Repeat("[", 2000), status: 400, holds: `-32700`},
+		"a request that is too deep":         {body: `{"jsonrpc":"2.0","method":"tools/call","params":` + deep + `,"id":"d"}`, status: 200, holds: `"id":"d","error":{"code":-32600`},
+		"an answer that is too deep":         {body: `{"jsonrpc":"2.0","result":` + deep + `,"id":"d"}`, want: `{"jsonrpc":"2.0","id":"d","error":{"code":-32600,"message":"mcp-refit: this message was not passed on: nested deeper than 1000 at byte 1025"}}`},
 		"an empty batch":                     {body: `[]`, status: 200, holds: `-32600`},
 		"nearly a message":                   {body: `{"id":0,"result":{"action":"accept","content":{}}}`, status: 400, holds: `-32600`},
 		"nearly a message, in another case":  {body: `{"ID":0,"Result":{"action":"accept","content":{}}}`, status: 400, holds: `-32600`},
