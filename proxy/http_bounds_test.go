@@ -170,7 +170,7 @@ func TestHTTPAnswerStall(t *testing.T) {
 		}
 		for n := 0; n < len(large); {
 			time.Sleep(bodyStall / 2)
-			more, err := res.Body.Read(make([]byte, copyBuffer))
+			more, err := io.ReadFull(res.Body, make([]byte, copyBuffer))
 			if n += more; err != nil && n < len(large) {
 				t.Fatalf("one that reads slowly: %v after %d bytes", err, n)
 			}
