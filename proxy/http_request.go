@@ -303,6 +303,9 @@ func (x *exchange) setRequestBody(out *http.Request) {
 	out.TransferEncoding, out.Trailer = nil, nil
 	out.Header.Del("Content-Encoding")
 	dropDigests(out.Header)
+	if x.mcp || isJSON(out.Header) {
+		readAsUTF8(out.Header)
+	}
 	if out.ContentLength == 0 {
 		out.Body, out.GetBody = http.NoBody, nil
 		return

@@ -34,8 +34,12 @@ func (x *exchange) modify(res *http.Response) error {
 	case res.Body == http.NoBody && x.reply == nil, x.r.Method == http.MethodHead:
 		return nil
 	case mediaType(res.Header) == typeEvents, x.events && success(res.StatusCode):
+		readAsUTF8(res.Header)
 		return x.streamAnswer(res)
 	case x.mcp:
+		if isJSON(res.Header) {
+			readAsUTF8(res.Header)
+		}
 		return x.answer(res)
 	}
 	return nil

@@ -30,6 +30,7 @@ type sseParser struct {
 
 	line    []byte // the beginning of a line of which the kind is not known yet
 	passing bool   // the rest of the line passes as it comes
+	foreign foreignEnd
 	dropped bool   // the rest of the line belongs to an event that is too large
 	inData  bool   // the rest of the line is data, and stands in held
 	begun   bool   // the first line has begun: a byte order mark may stand in front of it alone
@@ -124,7 +125,7 @@ func (p *sseParser) partial(b []byte) {
 	case p.inData:
 		p.data(b)
 	case p.passing:
-		p.pass(b)
+		p.pass(p.foreign.before(b))
 	default:
 		p.line = append(p.line, b...)
 		p.classify()
@@ -148,7 +149,7 @@ func (p *sseParser) classify() {
 	case bytes.HasPrefix(text, []byte(fieldEvent+":")) && len(text) <= len(fieldEvent)+2+maxEventName:
 	default:
 		p.begun, p.passing = true, true
-		p.pass(p.line)
+		p.pass(p.foreign.before(p.line))
 		p.line = p.line[:0]
 	}
 }
@@ -234,11 +235,12 @@ func (p *sseParser) endLine(c byte) bool {
 	case p.inData:
 		p.endData(c)
 	case p.passing:
-		p.pass([]byte{c})
+		p.pass(append(p.foreign.rest(), c))
 	default:
 		p.wholeLine(c)
 	}
 	p.passing, p.dropped, p.inData = false, false, false
+	p.foreign = foreignEnd{}
 	return false
 }
 
@@ -261,21 +263,23 @@ func (p *sseParser) wholeLine(c byte) {
 		text = bytes.TrimPrefix(text, bom)
 		p.begun = true
 	}
+	skip := len(p.line) - len(text)
 	if string(text) == fieldData { // without a colon: an empty value
 		if !p.large && p.fits(len(p.line)+1) {
-			start := len(p.held) + len(p.line) - len(text)
+			start := len(p.held) + skip
 			p.held = append(append(p.held, p.line...), c)
 			p.lines = append(p.lines, dataLine{start: start, value: len(p.held) - 1, eol: len(p.held) - 1, end: len(p.held)})
 		}
 		p.line = p.line[:0]
 		return
 	}
+	text = append(p.foreign.before(text), p.foreign.rest()...)
 	if name, ok := bytes.CutPrefix(text, []byte(fieldEvent+":")); ok {
 		p.name = string(bytes.TrimPrefix(name, []byte(" ")))
 	} else if string(text) == fieldEvent {
 		p.name = ""
 	}
-	p.pass(append(p.line, c))
+	p.pass(append(append(p.line[:skip], text...), c))
 	p.line = p.line[:0]
 }
 
@@ -391,6 +395,7 @@ func (p *sseParser) end(cut bool) {
 	if len(p.lines) > 0 {
 		p.judge()
 	}
-	p.out = append(p.out, p.line...)
+	p.out = append(p.out, p.foreign.before(p.line)...)
+	p.out = append(p.out, p.foreign.rest()...)
 	p.line = nil
 }
