@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -327,19 +326,6 @@ func (r *remote) deliver(data []byte, on *post) error {
 		r.cancel(errClientGone)
 	}
 	return nil
-}
-
-// oneLine makes a message fit for a line: a line end in JSON stands between
-// tokens alone, where a space means the same.
-func oneLine(data []byte) {
-	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
-		return
-	}
-	for i, c := range data {
-		if c == '\n' || c == '\r' {
-			data[i] = ' '
-		}
-	}
 }
 
 func (r *remote) log() *zap.Logger { return r.proxy.logger() }

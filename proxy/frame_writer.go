@@ -32,10 +32,26 @@ func newFrameWriter(w io.Writer) *frameWriter {
 	return &frameWriter{w: w, posts: make(chan []byte, maxPosts), closing: make(chan struct{}), done: make(chan struct{})}
 }
 
+// oneLine makes a message fit for a line: a line end in JSON stands between
+// tokens, where a space is as good. CR is one to many readers (Java's
+// BufferedReader, .NET's StreamReader, Python's text files, so the SDKs), to
+// which a value behind it would be a message of its own that nobody has judged.
+func oneLine(message []byte) {
+	if bytes.IndexByte(message, '\n') < 0 && bytes.IndexByte(message, '\r') < 0 {
+		return
+	}
+	for i, c := range message {
+		if c == '\n' || c == '\r' {
+			message[i] = ' '
+		}
+	}
+}
+
 // write adds a message to the buffer, and passes on a full one. If the message
-// still stands in front of its line end, wire is both. An error means that this
-// message did not get through.
+// still stands in front of its line end, wire is both. A line end inside of it
+// is overwritten. An error means that this message did not get through.
 func (f *frameWriter) write(message, wire []byte) error {
+	oneLine(message)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {

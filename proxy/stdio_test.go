@@ -143,6 +143,21 @@ func TestRunUnreadable(t *testing.T) {
 	})
 }
 
+// A value that stands behind a CR would be a message of its own to a reader that
+// takes CR for a line end, and an answer that nobody has checked.
+func TestRunCarriageReturn(t *testing.T) {
+	bubble(t, &Proxy{Policy: testPolicy(t)}, nil, func(t *testing.T, r *running) {
+		r.server.send(asks("0", "n", asksInt))
+		r.client.expect(t, asks("0", "n", asksInt))
+		const hides = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"x\":\r%s\r}}\r\r"
+		const shows = `{"jsonrpc":"2.0","method":"notifications/x","params":{"x": %s }} `
+		r.client.send(fmt.Sprintf(hides, accept("0", badN)))
+		r.server.expect(t, fmt.Sprintf(shows, accept("0", badN)))
+		r.server.send(fmt.Sprintf(hides, asks("1", "n", asksInt)))
+		r.client.expect(t, fmt.Sprintf(shows, asks("1", "n", asksInt)))
+	})
+}
+
 func TestRunStrayLines(t *testing.T) {
 	var stray []string
 	p := &Proxy{OnStray: func(line []byte) { stray = append(stray, string(line)) }}
