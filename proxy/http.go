@@ -89,6 +89,11 @@ func (x *exchange) begin() bool {
 		if x.events && !x.stand() {
 			return false
 		}
+	case http.MethodHead, http.MethodDelete, http.MethodOptions:
+	default: // some servers take a message by any method
+		if x.r.URL.Path == x.p.Upstream.Path && x.r.ContentLength != 0 {
+			return x.post()
+		}
 	}
 	x.enter(x.p.sessions.of(x.r))
 	return true
@@ -156,6 +161,9 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 	out.Header.Del("Upgrade")
 	out.Header.Del("Expect")             // the body is here already
 	delete(out.Header, "Mcp_session_id") // CGI and WSGI servers can't tell it from Mcp-Session-Id
+	for _, name := range otherMethod {
+		delete(out.Header, name)
+	}
 	x.p.upstreamHeader(out.Header)
 	out.Host = ""
 	if x.p.ClientHost {
@@ -190,6 +198,10 @@ func (p *Proxy) upstreamHeader(h http.Header) {
 }
 
 var identity = []string{"identity"}
+
+// otherMethod are headers by which frameworks take one method for another, such
+// as a GET, whose body we don't look at, for a POST.
+var otherMethod = []string{"X-Http-Method", "X-Http-Method-Override", "X-Method-Override"}
 
 func setDefault(h http.Header, name, value string) {
 	if h.Get(name) == "" {

@@ -269,3 +269,25 @@ func TestHTTPAnswerCutShort(t *testing.T) {
 		})
 	}
 }
+
+// A message is judged by whatever method it comes, as some servers take it.
+func TestHTTPOtherMethods(t *testing.T) {
+	var got *http.Request
+	var body string
+	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, body = r, string(b)
+	})
+	for _, method := range []string{http.MethodPut, http.MethodPatch, "QUERY"} {
+		f.do(t, method, "/mcp", accept("0", `{"a":"x"}`), headers{"Content-Type": "application/json"}).Body.Close()
+		if got.Method != method || !strings.Contains(body, "a session that we do not know") {
+			t.Errorf("an answer by %s arrived by %s as %s", method, got.Method, body)
+		}
+	}
+	for _, name := range []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {
+		f.do(t, http.MethodGet, "/mcp", accept("0", `{"a":"x"}`), headers{name: "POST"}).Body.Close()
+		if got.Header.Get(name) != "" {
+			t.Errorf("%s arrived", name)
+		}
+	}
+}
