@@ -15,19 +15,12 @@ import (
 // "invalid", or "error" where the schema itself is refused.
 func verdicts(t *testing.T, script, module string, samples []sample) []string {
 	t.Helper()
-	dir := filepath.Join("..", "testdata", "interop")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", module)); err != nil {
-		t.Skipf("%s is not installed: run testdata/interop/install", module)
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
+	dir := interop(t, filepath.Join("node_modules", module))
 	var in bytes.Buffer
 	for _, s := range samples {
 		fmt.Fprintf(&in, `{"schema":%s,"content":%s}`+"\n", s.schema, s.content)
 	}
-	cmd := exec.CommandContext(t.Context(), node, script)
+	cmd := exec.CommandContext(t.Context(), "node", script)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = dir, &in, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -85,7 +78,7 @@ var differences = []struct{ schema, content, ours, ajv, why string }{
 	{`{"type":"string"}`, `"a","g":{"x":1}`, "invalid", "valid", "ElicitResult has no objects; the SDK's own parser refuses it before Ajv"},
 }
 
-func TestAgainstAjv(t *testing.T) {
+func TestInteropAjv(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	samples := make([]sample, 1000)
 	for i := range samples {
@@ -100,7 +93,7 @@ func TestAgainstAjv(t *testing.T) {
 	}
 }
 
-func TestDifferencesFromAjv(t *testing.T) {
+func TestInteropAjvDifferences(t *testing.T) {
 	var samples []sample
 	for _, d := range differences {
 		samples = append(samples, sample{form1(d.schema), `{"f":` + d.content + `}`})
@@ -118,7 +111,7 @@ func TestDifferencesFromAjv(t *testing.T) {
 
 // A server on the TypeScript SDK takes nothing that we refuse. It refuses more:
 // forms that its own types do not know, and with them every answer.
-func TestAgainstServer(t *testing.T) {
+func TestInteropServerVerdicts(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	samples := make([]sample, 400)
 	for i := range samples {

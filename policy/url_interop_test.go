@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,19 +44,8 @@ func hostileURLs(rng *rand.Rand, n int) []string {
 
 // A URL that is kept or fetched has one host, for net/url, for the WHATWG URL
 // Standard and for us.
-func TestKeptHostsAreThoseOfWHATWG(t *testing.T) {
-	dir := filepath.Join("..", "testdata", "interop")
-	missing := t.Skipf
-	if os.Getenv("MCP_REFIT_INTEROP") != "" {
-		missing = t.Fatalf
-	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "whatwg-url")); err != nil {
-		missing("whatwg-url is not installed: run testdata/interop/install")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		missing("node is not installed")
-	}
+func TestInteropKeptHostsAreThoseOfWHATWG(t *testing.T) {
+	dir := interop(t, "node_modules/whatwg-url")
 	icons := mustIcons(t, IconsConfig{Default: Keep, AllowHTTP: true, Rules: attackRules})
 	var kept []string
 	var hosts []string
@@ -78,7 +66,7 @@ func TestKeptHostsAreThoseOfWHATWG(t *testing.T) {
 	if len(kept) < 1000 {
 		t.Fatalf("only %d URLs were kept: this proves little", len(kept))
 	}
-	cmd := exec.CommandContext(t.Context(), node, "whatwg-oracle.mjs")
+	cmd := exec.CommandContext(t.Context(), "node", "whatwg-oracle.mjs")
 	cmd.Dir, cmd.Stdin, cmd.Stderr = dir, &in, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,17 +91,7 @@ func TestRefitGoClient(t *testing.T) {
 
 // The clients of the TypeScript SDK show the refitted forms, titles and all.
 func TestInteropRefitTypeScript(t *testing.T) {
-	dir := filepath.Join("..", "testdata", "interop")
-	_, err := os.Stat(filepath.Join(dir, "node_modules"))
-	if _, noNode := exec.LookPath("node"); err == nil {
-		err = noNode
-	}
-	if err != nil {
-		if os.Getenv("MCP_REFIT_INTEROP") != "" {
-			t.Fatalf("the peers are not installed: %v", err)
-		}
-		t.Skipf("the peers are not installed (testdata/interop/install): %v", err)
-	}
+	dir := interop(t, "node_modules")
 	tests := []struct {
 		name    string
 		driver  []string

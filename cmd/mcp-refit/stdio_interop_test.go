@@ -20,25 +20,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// peers is where the peers are installed. A test that can't run one skips, and
-// fails where they are meant to be there.
-func peers(t *testing.T, needs ...string) string {
-	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "..", "testdata", "interop"))
-	for _, need := range needs {
-		if err == nil {
-			_, err = os.Stat(filepath.Join(dir, need))
-		}
-	}
-	if err != nil {
-		if os.Getenv("MCP_REFIT_INTEROP") != "" {
-			t.Fatalf("the peers are not installed: %v", err)
-		}
-		t.Skipf("the peers are not installed (testdata/interop/install): %v", err)
-	}
-	return dir
-}
-
 const (
 	everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 	filesystem = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
@@ -76,7 +57,7 @@ func noneLeft(t *testing.T, mark string) {
 // The reference server still asks with enum and enumNames. Through the wrapper
 // that is a titled oneOf, and all else is as without it.
 func TestInteropEverythingTypeScript(t *testing.T) {
-	dir := peers(t, everything, "client-v1.mjs")
+	dir := interop(t, everything, "client-v1.mjs")
 	type record struct {
 		Server       map[string]any
 		Requests     []map[string]any
@@ -152,7 +133,7 @@ func legacyBecomesTitled(t *testing.T, direct, through any) {
 }
 
 func TestInteropEverythingGo(t *testing.T) {
-	dir := peers(t, everything)
+	dir := interop(t, everything)
 	type record struct {
 		asked  any // the params of the elicitation
 		result string
@@ -266,7 +247,7 @@ func call(tool, arguments string) string {
 }
 
 func TestInteropFilesystem(t *testing.T) {
-	dir := peers(t, filesystem)
+	dir := interop(t, filesystem)
 	files := t.TempDir()
 	requests := []string{
 		`"method":"tools/list"`,
@@ -285,7 +266,7 @@ func TestInteropFilesystem(t *testing.T) {
 }
 
 func TestInteropMemory(t *testing.T) {
-	dir := peers(t, memory)
+	dir := interop(t, memory)
 	files := t.TempDir()
 	requests := []string{
 		`"method":"tools/list"`,

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestIconsLikeResvg draws icons of well-known sets, rebuilt and by our own
+// TestInteropIconsLikeResvg draws icons of well-known sets, rebuilt and by our own
 // drawing, and compares each pixel with resvg's picture of the original.
-func TestIconsLikeResvg(t *testing.T) {
+func TestInteropIconsLikeResvg(t *testing.T) {
 	const (
 		edge = 64
 		// Bounds on what may differ, of full intensity: renderers sample coverage
@@ -23,15 +23,8 @@ func TestIconsLikeResvg(t *testing.T) {
 		// (lucide's heart-minus) have no one right inner side.
 		worstMean, worstPixel = 0.015, 0.4
 	)
-	dir := filepath.Join("..", "..", "testdata", "interop")
+	dir := interop(t, "node_modules/@resvg/resvg-js")
 	modules := filepath.Join(dir, "node_modules")
-	if _, err := os.Stat(filepath.Join(modules, "@resvg", "resvg-js")); err != nil {
-		t.Skip("resvg is not installed: run testdata/interop/install")
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
 	var in bytes.Buffer
 	var names []string
 	var drawings [][]byte
@@ -55,7 +48,7 @@ func TestIconsLikeResvg(t *testing.T) {
 			}
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), node, "resvg.mjs")
+	cmd := exec.CommandContext(t.Context(), "node", "resvg.mjs")
 	cmd.Dir, cmd.Stdin, cmd.Stderr = dir, &in, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
