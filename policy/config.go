@@ -187,6 +187,9 @@ type HTTPConfig struct {
 	TLSKey      string   `yaml:"tls-key" flag:"tls-key" type:"file" doc:"Key (PEM) to serve TLS with."`
 	UpstreamCA  string   `yaml:"upstream-ca" flag:"upstream-ca" type:"file" doc:"Certificates (PEM) that URL is trusted by, in place of the system's."`
 	TokenEnv    string   `yaml:"token-env" flag:"token-env" doc:"Name of the environment variable that holds a bearer token for URL."`
+	ClientID    string   `yaml:"client-id" flag:"client-id" doc:"The OAuth client that logs in at URL: the id of one that was registered by hand, or the https: URL of a client ID metadata document. One is registered without it."`
+	SecretEnv   string   `yaml:"client-secret-env" flag:"client-secret-env" doc:"Name of the environment variable that holds the secret of client-id."`
+	LoginPort   Count    `yaml:"login-port" flag:"login-port" default:"0" min:"0" doc:"Port of 127.0.0.1 that a login comes back to, at /callback, where the client was registered with one; 0 is any."`
 	NoLogin     bool     `yaml:"no-login" flag:"no-login" default:"false" doc:"Answer a server's demand for a login with an error, and open no browser."`
 }
 

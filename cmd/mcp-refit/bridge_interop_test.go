@@ -86,7 +86,9 @@ func bridged(t *testing.T, server, era string) map[string][]string {
 	stateless := "-stateless=" + map[string]string{"legacy": "false", "2026-07-28": "true"}[era]
 	as := []string{"--enums", "never", "--icons", "keep", "--log-level", "error"}
 	direct := "http://" + background(t, func(a string) []string { return []string{server, "-http", a, stateless} }) + "/mcp"
-	child := "http://" + background(t, func(a string) []string { return slices.Concat([]string{refit}, as, []string{"--listen", a, "--", server}) }) + "/mcp"
+	child := "http://" + background(t, func(a string) []string {
+		return slices.Concat([]string{refit}, as, []string{"--listen", a, "--", server})
+	}) + "/mcp"
 	return map[string][]string{"direct": {direct}, "HTTP to child": {child}, "stdio to URL": slices.Concat([]string{refit}, as, []string{direct})}
 }
 

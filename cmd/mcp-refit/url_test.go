@@ -23,6 +23,9 @@ func TestURLCredentials(t *testing.T) {
 		{"none", []string{"--no-login"}, "", []string{`"id":1,"error"`, "wants a login (401", "--token-env", "leave out --no-login"}, 0},
 		{"a token", []string{"--token-env", "REFIT_TEST_TOKEN"}, "Bearer hunter2", []string{`"id":1,"error"`, "refuses the credentials (401"}, 0},
 		{"a header", []string{"-H", "Authorization: Basic eDp5"}, "Basic eDp5", []string{"refuses the credentials (401"}, 0},
+		{"a client's secret without a client", []string{"--client-secret-env", "REFIT_TEST_TOKEN"}, "", []string{"no --client-id"}, exitUsage},
+		{"no such secret", []string{"--client-id", "x", "--client-secret-env", "REFIT_TEST_NONE"}, "", []string{"REFIT_TEST_NONE"}, exitUsage},
+		{"a document without a path", []string{"--client-id", "https://client.example"}, "", []string{"--client-id", "has a path"}, exitUsage},
 		{"no such variable", []string{"--token-env", "REFIT_TEST_NONE"}, "", []string{"REFIT_TEST_NONE"}, exitUsage},
 	}
 	for _, tt := range tests {

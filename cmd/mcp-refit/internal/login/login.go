@@ -22,6 +22,20 @@ type Login struct {
 	// URL is the MCP endpoint of the server.
 	URL *url.URL
 
+	// ClientID is the OAuth client that logs in: the id of one that was
+	// registered by hand, or the https URL of a client ID metadata document
+	// (MCP 2025-11-25, SEP-991). Empty, or where an authorization server takes
+	// no such documents: one is registered there (RFC 7591).
+	ClientID string
+
+	// ClientSecret is the secret of ClientID. Empty: it has none.
+	ClientSecret string
+
+	// Port is the port of 127.0.0.1 that the login comes back to, at /callback.
+	// 0 is any, which an authorization server must allow (RFC 8252, section
+	// 7.3); some do not, and want the one that the client was registered with.
+	Port int
+
 	// Dir is where the tokens are kept. Empty: [DefaultDir].
 	Dir string
 
@@ -161,7 +175,7 @@ func wantsScope(res *http.Response) (bool, error) {
 
 // interactive sends the user to the login. The file is locked.
 func (l *Login) interactive(ctx context.Context, res *http.Response) error {
-	redirect, err := listen()
+	redirect, err := listen(l.Port)
 	if err != nil {
 		return err
 	}
@@ -171,7 +185,10 @@ func (l *Login) interactive(ctx context.Context, res *http.Response) error {
 		scopes = l.token.Scopes
 	}
 	var obtained *stored
+	document, registered := l.clients()
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		ClientIDMetadataDocumentConfig: document,
+		PreregisteredClient:            registered,
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName:              "mcp-refit",
 			RedirectURIs:            []string{redirect.url},
@@ -211,6 +228,36 @@ func (l *Login) interactive(ctx context.Context, res *http.Response) error {
 	}
 	l.token = obtained
 	return l.save(obtained)
+}
+
+// clients are what ClientID means: a document, or a client that is registered.
+func (l *Login) clients() (*auth.ClientIDMetadataDocumentConfig, *oauthex.ClientCredentials) {
+	switch {
+	case l.ClientID == "":
+		return nil, nil
+	case isDocument(l.ClientID):
+		return &auth.ClientIDMetadataDocumentConfig{URL: l.ClientID}, nil
+	}
+	registered := &oauthex.ClientCredentials{ClientID: l.ClientID}
+	if l.ClientSecret != "" {
+		registered.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.ClientSecret}
+	}
+	return nil, registered
+}
+
+// isDocument reports whether a client's id is the URL of a document.
+func isDocument(id string) bool {
+	return strings.HasPrefix(id, "https:") || strings.HasPrefix(id, "http:")
+}
+
+// ValidClientID reports whether a text can be a client's id: if it is a URL,
+// it is https and has a path.
+func ValidClientID(id string) bool {
+	if !isDocument(id) {
+		return true
+	}
+	u, err := url.Parse(id)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.Path != "" && u.Path != "/"
 }
 
 // send sends the user to the login, and waits for what comes back.

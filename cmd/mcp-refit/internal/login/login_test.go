@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -38,6 +39,9 @@ type issuer struct {
 	deny      string        // error instead of a code
 	lifetime  time.Duration // of an access token; 0: none is said
 	wrongIss  bool
+	documents bool         // it takes client ID metadata documents
+	secret    string       // that a client has to show
+	asked     []url.Values // the authorization requests
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -49,11 +53,16 @@ func newIssuer(t *testing.T) *issuer {
 		i.json(w, map[string]any{"resource": i.URL + "/mcp", "authorization_servers": []string{i.URL}, "scopes_supported": []string{"read"}})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		method := "none"
+		if i.secret != "" {
+			method = "client_secret_post"
+		}
 		i.json(w, map[string]any{
-			"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+			"client_id_metadata_document_supported": i.documents,
+			"issuer":                                i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
 			"registration_endpoint": i.URL + "/register", "response_types_supported": []string{"code"},
 			"code_challenge_methods_supported":               []string{"S256"},
-			"authorization_response_iss_parameter_supported": true, "token_endpoint_auth_methods_supported": []string{"none"},
+			"authorization_response_iss_parameter_supported": true, "token_endpoint_auth_methods_supported": []string{method},
 		})
 	})
 	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
@@ -85,6 +94,7 @@ func (i *issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	if q.Get("resource") != i.URL+"/mcp" || q.Get("code_challenge_method") != "S256" {
 		i.t.Errorf("authorization request: %v", q)
 	}
+	i.asked = append(i.asked, q)
 	code := fmt.Sprint("code-", i.logins)
 	i.codes[code] = q
 	iss := i.URL
@@ -102,6 +112,12 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	_ = r.ParseForm()
+	if r.Form.Get("client_secret") != i.secret {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		i.json(w, map[string]any{"error": "invalid_client"})
+		return
+	}
 	scope := ""
 	switch r.Form.Get("grant_type") {
 	case "authorization_code":
@@ -239,6 +255,65 @@ func TestLogin(t *testing.T) {
 		if info, err := os.Stat(f); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", f, info.Mode(), err)
 		}
+	}
+}
+
+// TestClientID: which client logs in, and where the login comes back to.
+func TestClientID(t *testing.T) {
+	const document = "https://client.example/metadata.json"
+	tests := []struct {
+		name         string
+		documents    bool
+		serverSecret string
+		id, secret   string
+		want, fails  string
+	}{
+		{"none is given", true, "", "", "", "client-1", ""},
+		{"a document", true, "", document, "", document, ""},
+		{"a document, where none are taken", false, "", document, "", "client-1", ""},
+		{"a registered client", true, "", "by-hand", "", "by-hand", ""},
+		{"with a secret", true, "hunter2", "by-hand", "hunter2", "by-hand", ""},
+		{"with the wrong secret", true, "hunter2", "by-hand", "other", "by-hand", "invalid_client"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			i := newIssuer(t)
+			i.documents, i.secret = tt.documents, tt.serverSecret
+			dir := t.TempDir()
+			l := i.login(dir)
+			l.ClientID, l.ClientSecret = tt.id, tt.secret
+			free, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := free.Addr().(*net.TCPAddr)
+			l.Port = address.Port
+			if err := i.call(t.Context(), l); err == nil || !strings.Contains(err.Error(), "no port for the login") {
+				t.Errorf("where the port is taken: %v", err)
+			}
+			free.Close()
+			err = i.call(t.Context(), l)
+			if (err == nil) != (tt.fails == "") || err != nil && (!strings.Contains(err.Error(), tt.fails) || strings.Contains(err.Error(), tt.serverSecret)) {
+				t.Fatalf("%v, want %q", err, tt.fails)
+			}
+			asked := i.asked[0]
+			if got, back := asked.Get("client_id"), asked.Get("redirect_uri"); got != tt.want || back != "http://"+address.String()+"/callback" {
+				t.Errorf("%s logs in, and back to %s", got, back)
+			}
+			if tt.fails != "" {
+				return
+			}
+			again := i.login(dir)
+			again.ClientID = tt.id
+			if token, err := again.Token(t.Context()); token != "access-1" || err != nil {
+				t.Errorf("the same client has %q, %v", token, err)
+			}
+			again = i.login(dir)
+			again.ClientID = "another"
+			if token, err := again.Token(t.Context()); token != "" || err != nil {
+				t.Errorf("another client has %q, %v", token, err)
+			}
+		})
 	}
 }
 

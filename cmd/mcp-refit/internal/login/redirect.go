@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +35,12 @@ type outcome struct {
 
 const redirectPath = "/callback"
 
-// listen opens the port. It is on 127.0.0.1, and not on localhost, which may
-// be another address (RFC 8252, section 8.3).
-func listen() (*redirect, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// listen opens the port, any if it is 0. It is on 127.0.0.1, and not on
+// localhost, which may be another address (RFC 8252, section 8.3).
+func listen(port int) (*redirect, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("there is no port for the login to come back to: %w", err)
 	}
 	r := &redirect{url: "http://" + l.Addr().String() + redirectPath, got: make(chan outcome, 1)}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}

@@ -120,6 +120,9 @@ func (l *Login) load() (*stored, error) {
 	if json.Unmarshal(data, &s) != nil || s.Server != canonical(l.URL) {
 		return nil, nil // the next login writes it anew
 	}
+	if l.ClientID != "" && !isDocument(l.ClientID) && s.ClientID != l.ClientID {
+		return nil, nil // another client's
+	}
 	return &s, nil
 }
 
