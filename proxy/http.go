@@ -54,6 +54,7 @@ type exchange struct {
 
 	// Of a request that carries messages:
 	mcp        bool
+	whole      bool     // its body has been read to the end
 	body       []byte   // what goes on, instead of the body that came; nil: that one
 	ids        [][]byte // of the requests in it, as they were written
 	initialize bool     // one of them is initialize

@@ -27,7 +27,7 @@ const bodyLinger = 5 * time.Second
 // linger bounds the wait for a body that was not read: net/http reads what is
 // left of it once the request has been answered, and does so without a deadline.
 func (x *exchange) linger() {
-	if x.r.ContentLength != 0 {
+	if x.r.ContentLength != 0 && !x.whole {
 		_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(bodyLinger)) // without one, the writer is not net/http's
 	}
 }
@@ -40,6 +40,7 @@ func (x *exchange) post() bool {
 		x.refuseBody(err)
 		return false
 	}
+	x.whole = len(x.r.Header["Content-Encoding"]) == 0 // else what stands behind may still come
 	env, err := rewrite.Scan(body)
 	if errors.Is(err, rewrite.ErrDepth) {
 		if body = x.tooDeep(body, err); body == nil {

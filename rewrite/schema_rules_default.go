@@ -136,15 +136,19 @@ func (f *field) within(lowest, highest keyword, v float64) bool {
 }
 
 // fitsRange checks the bounds of a number, and that a client can hold it as a
-// float64. That an exclusive bound is hit exactly is left to the answer's check.
+// float64.
 func (f *field) fitsRange(value []byte) bool {
 	v, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || math.IsInf(v, 0) || !f.within(kwMinimum, kwMaximum, v) {
 		return false
 	}
-	low, lowOK := f.bound(kwExclusiveMinimum)
-	high, highOK := f.bound(kwExclusiveMaximum)
-	return !(lowOK && v < low || highOK && v > high)
+	for _, k := range [...]keyword{kwExclusiveMinimum, kwExclusiveMaximum} {
+		bound, ok := f.bound(k)
+		if ok && (k == kwExclusiveMinimum && v < bound || k == kwExclusiveMaximum && v > bound || equal(value, f.node.get(k))) {
+			return false
+		}
+	}
+	return true
 }
 
 // fitsItems checks the default of a choice of several.
