@@ -150,7 +150,7 @@ func (m *message) checkAnswer() {
 // that we do know, a response to no request at all is one that the server
 // ignores.
 func (m *message) unknownAnswer() {
-	if m.session.known && m.call == nil || m.policy.Config.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
+	if m.session.known && m.call == nil && !m.session.isSplit() || m.policy.Config.Answers.UnknownSession == policy.AcceptPass || !accepts(m.raw, m.env.Result) {
 		return
 	}
 	reason, text := "an answer in a session that we do not know", textUnknown
@@ -159,6 +159,12 @@ func (m *message) unknownAnswer() {
 	}
 	m.decide(Decision{Path: "result", Rule: "answer", Verdict: VerdictRefused, Reason: reason})
 	m.replace(errorMessage(m.id(), codeInvalidParams, text))
+}
+
+func (s *session) isSplit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.split
 }
 
 // accepts reports whether any reader could take an object for an ElicitResult

@@ -125,6 +125,32 @@ func TestHTTPAnswerSessionNames(t *testing.T) {
 	}
 }
 
+// To a server, several paths may be one: a question that comes by one of them
+// is not forgotten by another.
+func TestHTTPAnswerOtherPath(t *testing.T) {
+	s := &slowServer{arrived: make(chan string, 4), release: make(chan struct{}), status: http.StatusAccepted}
+	close(s.release)
+	f := serve(t, s.ServeHTTP)
+	f.do(t, http.MethodPost, "/mcp", initialize, nil).Body.Close()
+	f.do(t, http.MethodPost, "/mcp", accept("9", badN), in("s1")).Body.Close()
+	if got := <-s.arrived; !strings.Contains(got, `"accept"`) {
+		t.Errorf("an answer to nothing: %s", got)
+	}
+	h := in("s1")
+	h["Accept"] = typeEvents
+	stream := f.do(t, http.MethodGet, "/mcp/", "", h)
+	defer stream.Body.Close()
+	if _, err := io.ReadAtLeast(stream.Body, make([]byte, 1<<10), 32); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/mcp": "a session that we do not know", "/mcp/": "n: "} {
+		f.do(t, http.MethodPost, path, accept("0", badN), in("s1")).Body.Close()
+		if got := <-s.arrived; !strings.Contains(got, want) {
+			t.Errorf("%s: the server got %s", path, got)
+		}
+	}
+}
+
 // A session whose id the client brought along does not begin with its initialize.
 func TestHTTPAnswerSessionBroughtAlong(t *testing.T) {
 	s := &slowServer{arrived: make(chan string, 4), release: make(chan struct{}), status: http.StatusAccepted}

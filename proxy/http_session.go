@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,7 +127,9 @@ type httpSessions struct {
 // Keys of the table: the two kinds never meet.
 // An id belongs to the path that it came from: under another, the server may go
 // by something else.
-func idKey(path, id string) string { return "id " + path + " " + id }
+func idKey(path, id string) string { return idPrefix + path + " " + id }
+
+const idPrefix = "id "
 
 // endpointKey goes by what a URL means, since clients write it in their own ways.
 func endpointKey(u *url.URL) string {
@@ -142,13 +145,29 @@ func (t *httpSessions) of(r *http.Request) *httpSession {
 	id := r.Header.Get(headerSession)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.byKey[idKey(r.URL.Path, id)]; s != nil && id != "" {
-		return s
+	if id != "" {
+		if s := t.byKey[idKey(r.URL.Path, id)]; s != nil {
+			return s
+		}
+		t.split(id)
 	}
 	if t.endpoints > 0 && r.Method == http.MethodPost {
 		return t.byKey[endpointKey(r.URL)]
 	}
 	return nil
+}
+
+// split notes that an id is used under a path where we don't know it. To the
+// server it may be the session that we know under another: then a question may
+// come there, and its answer here.
+func (t *httpSessions) split(id string) {
+	for key, s := range t.byKey {
+		if strings.HasPrefix(key, idPrefix) && strings.HasSuffix(key, " "+id) {
+			s.session.mu.Lock()
+			s.session.split = true
+			s.session.mu.Unlock()
+		}
+	}
 }
 
 // reserve makes sure that there is room for one more session. Whoever gets it

@@ -44,6 +44,7 @@ type session struct {
 	waiting func(to Direction)
 
 	mu       sync.Mutex
+	split    bool   // over HTTP: its id was used under another path, too
 	revision string // that the client offered in initialize, or that its requests declare
 	server   string // the server's name, from its Implementation
 	changed  listChanged
