@@ -36,10 +36,13 @@ type Stream struct {
 // a Write.
 //
 // A peer that does not read holds up what is on its way to it, and nothing
-// else. The error is nil if the streams ended with io.EOF.
+// else. If the client has ended, a server that takes nothing for EndWait is not
+// waited for: its W is closed, and what is left for it is lost. The error is nil
+// if the streams ended with io.EOF.
 func (p *Proxy) Run(ctx context.Context, client, server Stream) error {
-	l := p.link(client, server)
 	wait := orDefault(p.EndWait, DefaultEndWait)
+	watch := newStallWatch(client.R, server.W, wait)
+	l := p.link(Stream{R: watch, W: client.W}, Stream{R: server.R, W: watch})
 
 	fromClient, fromServer := make(chan error, 1), make(chan error, 1)
 	go func() {
