@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -79,20 +78,6 @@ func TestMetrics(t *testing.T) {
 	}
 	if regexp.MustCompile(`its-own|cdn\.example|method="elicitation`).MatchString(text) {
 		t.Errorf("a label is not bounded:\n%s", text)
-	}
-}
-
-// The names, units and help texts are those that Prometheus's own tool asks for.
-func TestMetricsInterop(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool (Debian: prometheus) is not here")
-	}
-	_, text := get(t, used().handler(), "/metrics")
-	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
-	cmd.Stdin = strings.NewReader(text)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 
