@@ -11,13 +11,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// programs are what the test binary is by other names.
+var programs = map[string]func(){
+	"mcp-refit": main, "echo-server": echoServer, "silent-server": silentServer, "suite-client": suiteClient, "xdg-open": fakeBrowser,
+}
+
 // The test binary is the command, its helper processes and a server to wrap,
 // too, so what is tested is main itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == argWatchdog || os.Args[1] == argIconWorker) {
 		main()
 	}
-	testscript.Main(m, map[string]func(){"mcp-refit": main, "echo-server": echoServer, "silent-server": silentServer, "suite-client": suiteClient, "xdg-open": fakeBrowser})
+	testscript.Main(m, programs)
 }
 
 // silentServer answers nothing.
