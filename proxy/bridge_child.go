@@ -34,7 +34,9 @@ const (
 // Before 2026-07-28 each session has a child of its own, from its initialize to
 // its DELETE, its idle time or the child's end. Requests of 2026-07-28, which
 // are stateless, share one child; it is started with the first of them, and
-// again if it dies.
+// again if it dies. Their headers are checked against their bodies, the
+// Mcp-Param ones of a call from when its tool was first listed: nothing else
+// says which parameters have headers.
 type ChildTransport struct {
 	// Start starts a child. Its error is told to the client that waits.
 	Start func() (*Child, error)

@@ -40,7 +40,24 @@ import (
 // away is sent once more: the server has not looked at it. Calls that were
 // under way may have had an effect, so they are answered with an error and not
 // repeated. Nor is what the client had set in the session: resources/subscribe
-// and logging/setLevel.
+// and logging/setLevel. The client is told by notifications/cancelled that what
+// the server had asked it in the lost session is not waited for any more.
+//
+// # What has no answer
+//
+// A notification that the server has not seen, since no connection was made or
+// it answered 429 or 503, is sent again, three times at most. So is a client's
+// answer to the server, after any failure: a second one does no harm. An answer
+// that the server refuses all the same is followed by a JSON-RPC error in its
+// place, and if that does not get there either, the call in which the server
+// asked is answered with an error and cancelled.
+//
+// # Headers of parameters
+//
+// Mcp-Param headers (2026-07-28, SEP-2243) are set by the client's own
+// tools/list. A call of a tool that was not listed yet goes out without them; if
+// the server refuses it for that (-32020), the list is asked for and the call is
+// sent once more.
 func (p *Proxy) RunURL(ctx context.Context, client Stream) error {
 	l := p.newLink()
 	l.origin = originOf(p.Upstream)
