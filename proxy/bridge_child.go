@@ -162,6 +162,9 @@ func (t *ChildTransport) post(r *http.Request) *http.Response {
 	if s == nil {
 		return refuseHTTP(r, http.StatusNotFound, env.ID.Of(body), codeInvalidRequest, textNoSession)
 	}
+	if v := r.Header.Get(headerVersion); !isLegacy(v) {
+		return refuseHTTP(r, http.StatusBadRequest, env.ID.Of(body), codeInvalidRequest, "mcp-refit: "+headerVersion+" "+inQuotes(v)+" is no revision of the protocol")
+	}
 	return s.post(r, body, env)
 }
 
@@ -171,6 +174,16 @@ const textNoSession = "mcp-refit: there is no such session (any more); begin aga
 // or by what its body declares.
 func isModern(r *http.Request, body []byte, env rewrite.Envelope) bool {
 	return r.Header.Get(headerVersion) >= revisionModern || declared(body, env) >= revisionModern
+}
+
+// legacyRevisions are those with sessions. A server behind stdio can't see the
+// header, so what is none of them is refused here, as a server must (2025-06-18,
+// transports, protocol version header).
+var legacyRevisions = []string{"2024-10-07", "2024-11-05", "2025-03-26", revisionElicitation, revisionTitled}
+
+// isLegacy reports whether a version header may stand in a session. None may, too.
+func isLegacy(version string) bool {
+	return version == "" || slices.Contains(legacyRevisions, version)
 }
 
 // declared is the revision that a request's _meta declares, empty if none.

@@ -351,6 +351,8 @@ func TestBridgeRefusals(t *testing.T) {
 		{"DELETE without a session", "DELETE", "", nil, 405, ""},
 		{"an invented session", "POST", toolCall("1", "echo"), headers{headerSession: "mine"}, 404, "begin again"},
 		{"DELETE of an invented session", "DELETE", "", headers{headerSession: "mine"}, 404, ""},
+		{"a revision that never was", "POST", toolCall("1", "echo"), headers{headerSession: h[headerSession], headerVersion: "2025-01-01"}, 400, `\"2025-01-01\" is no revision`},
+		{"a session without the header", "POST", toolCall("1", "echo"), headers{headerSession: h[headerSession]}, 200, `"result"`},
 		{"PUT", "PUT", toolCall("1", "echo"), h, 405, ""},
 	}
 	for _, tt := range tests {

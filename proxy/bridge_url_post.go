@@ -278,6 +278,8 @@ func (r *remote) takeJSON(p *post, body io.Reader, length int64) error {
 		return fmt.Errorf("the server's answer is larger than the largest message allowed, %s (--max-message)", sizeText(r.proxy.maxMessage()))
 	case errors.Is(err, errFull):
 		return errNoRoom
+	case err != nil && p.ctx.Err() == nil:
+		return brokeOff(p, err)
 	case err != nil:
 		return r.unreachable(p, err)
 	}

@@ -141,6 +141,10 @@ func TestRunURLFaults(t *testing.T) {
 			writeJSON(w, resultOne[:20])
 			panic(http.ErrAbortHandler)
 		}, []string{"connection reset"}},
+		{"a text that breaks off", func(w http.ResponseWriter, r *http.Request) {
+			writeJSON(w, resultOne[:20])
+			panic(http.ErrAbortHandler)
+		}, []string{"broke off", "connection reset", "may have had its effect"}},
 		{"half a text", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, resultOne[:20]) }, []string{"is no message"}},
 		{"no message", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, `{"ok":true}`) }, []string{"is no message"}},
 		{"another id", func(w http.ResponseWriter, r *http.Request) {
