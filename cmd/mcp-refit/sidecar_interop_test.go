@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -163,9 +164,11 @@ func lookingClient() {
 // The sidecar for real: what passes and what does not is seen from the ends.
 func TestSidecarInterop(t *testing.T) {
 	client, pod := namespaces(t)
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, policy, "version: 1\nicons: {deadline: 30s, rules: [{host: tracker.example, action: inline}]}\n")
 	for _, command := range [][]string{
 		{"http-server", "127.0.0.1:3000"},
-		{"mcp-refit", "--listen=:8080", "--admin=:9090", "--allow-host=" + podAddress, "--icon-inline=tracker.example", "--log-level=error", "http://127.0.0.1:3000/"},
+		{"mcp-refit", "--listen=:8080", "--admin=:9090", "--allow-host=" + podAddress, "--config=" + policy, "--log-level=error", "http://127.0.0.1:3000/"},
 	} {
 		cmd := in(t, pod, command...)
 		if err := cmd.Start(); err != nil {
