@@ -65,6 +65,13 @@ func hostileServer(method, how string) int {
 				continue
 			case "mute":
 				continue
+			case "deaf": // reads no more
+				waitForKill()
+			case "twice":
+				fmt.Println(`{"jsonrpc":"2.0","id":` + id + `,"result":{}}`)
+			case "other id":
+				fmt.Println(`{"jsonrpc":"2.0","id":99,"result":{}}`)
+				continue
 			case "flood":
 				for range 4096 {
 					fmt.Fprintln(os.Stderr, strings.Repeat("e", 1<<10))
