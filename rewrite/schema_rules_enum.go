@@ -15,10 +15,14 @@ func enumNamesToOneOf(f *field) outcome {
 	if f.dialect == Titled {
 		return titleEnum(f, kwOneOf)
 	}
-	if f.namesNothing() {
-		return f.dropNames()
+	if !f.namesNothing() {
+		return oneOfToEnumNames(f)
 	}
-	return oneOfToEnumNames(f)
+	left := f.dropNames()
+	if now := oneOfToEnumNames(f); now.did != "" {
+		return now
+	}
+	return left
 }
 
 // enumNamesToAnyOf is rule item-enum-names: enum and enumNames in the items of
