@@ -1,5 +1,7 @@
 //go:build unix
 
+//lint:file-ignore SA1019 What 2026-07-28 deprecates is what the sessions of older revisions have.
+
 package main
 
 import (
