@@ -306,3 +306,42 @@ func clearDir(t *testing.T, dir string) {
 		}
 	}
 }
+
+// A public server's own icon, at a URL that nothing here reaches: gone by
+// default and where it can't be fetched, there where its host is trusted.
+func TestInteropContext7(t *testing.T) {
+	dir := interop(t, "node_modules/@upstash/context7-mcp/dist/index.js")
+	for _, test := range []struct {
+		name  string
+		flags []string
+		icons string
+	}{
+		{"by default", nil, ""},
+		{"trusted", []string{"--icon-trust", "context7.com"}, `[{"src":"https://context7.com/context7-icon-green.png","mimeType":"image/png"}]`},
+		{"another host trusted", []string{"--icon-trust", "*.context7.com"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := start(t, append(test.flags, "--", "node", filepath.Join(dir, "node_modules/@upstash/context7-mcp/dist/index.js"))...)
+			if _, err := io.WriteString(s.in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			line, err := s.out.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var answer struct {
+				Result struct {
+					ServerInfo struct {
+						Name  string
+						Icons json.RawMessage
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.Result.ServerInfo.Name != "Context7" || string(answer.Result.ServerInfo.Icons) != test.icons {
+				t.Errorf("%s%v", line, err)
+			}
+			s.in.Close()
+			_ = s.cmd.Wait() // its exit code is its own
+		})
+	}
+}
