@@ -40,12 +40,12 @@ func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, health *healt
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.current = cancel
 	live.log = log
-	w.startReopen()
 	run := live.policy().Config.Run
 	var err error
 	if run.Audit != "" {
 		err = w.startAudit(run.Audit, std.err)
 	}
+	w.startReopen()
 	if err == nil && run.Admin != "" {
 		err = w.startAdmin(ctx, run, health)
 	}
