@@ -100,7 +100,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return usagef("%w%s", err, policy.Suggest("--"+unknown.GetSpecifiedName(), names))
+	hint := policy.Suggest("--"+unknown.GetSpecifiedName(), names)
+	// The flag may be the server's: its command stands here without the -- before it.
+	if args := cmd.Flags().Args(); hint == "" && len(args) > 0 && strings.Contains(cmd.Use, "-- COMMAND") && !strings.Contains(args[0], "://") {
+		hint = fmt.Sprintf("; to start a server write: %s [flags] -- %s …", cmd.CommandPath(), strings.Join(args, " "))
+	}
+	return usagef("%w%s", err, hint)
 }
 
 // policyFlags adds a flag for each setting that the policy has one for.
