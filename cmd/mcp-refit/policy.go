@@ -87,6 +87,9 @@ func policyShowCommand(std stdio) *cobra.Command {
 		Short: "Print the policy in force, each value with where it comes from",
 		Long:  "Print the policy in force as a policy file, each value with where it comes from: the\ndefault, a place in the file, or a flag. With a server, what its own section says is in it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 && !strings.Contains(args[0], "://") {
+				return usagef("%q is no URL; a policy file is named by --config, and a command stands behind --", args[0])
+			}
 			p, err := about.load(cmd.Flags(), "", args)
 			if err != nil {
 				return err
