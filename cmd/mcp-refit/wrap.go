@@ -263,6 +263,9 @@ func (j *wrapJob) editFile(f clientconfig.File, o clientconfig.Options) ([]clien
 		}
 	}
 	writeResults(j.std.out, f.Path, results)
+	if len(o.Flags) > 0 && slices.ContainsFunc(results, func(r clientconfig.Result) bool { return r.State == clientconfig.Already }) {
+		fmt.Fprintln(j.std.out, "  what is wrapped already keeps its flags; unwrap it first to give it others")
+	}
 	if backup != "" {
 		fmt.Fprintf(j.std.out, "  what it was is in %s; restart the client to use it\n", backup)
 	}
