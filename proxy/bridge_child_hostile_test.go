@@ -54,6 +54,7 @@ func hostileServer(method, how string) int {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			case "stop":
 				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				continue // what ends it may wake it first
 			case "close":
 				os.Stdout.Close()
 				continue
