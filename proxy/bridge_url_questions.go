@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -33,7 +34,7 @@ func (r *remote) asked(data []byte, env rewrite.Envelope, on *post) {
 			r.questions = make(map[string]openQuestion)
 		}
 		if _, again := r.questions[key]; again || len(r.questions) < maxQuestions {
-			r.questions[key] = openQuestion{append([]byte(nil), id...), on}
+			r.questions[key] = openQuestion{bytes.Clone(id), on}
 		}
 	case rewrite.KindNotification:
 		if env.Method == "notifications/cancelled" {
