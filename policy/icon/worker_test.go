@@ -122,7 +122,7 @@ func TestWorkerIsEndedWhenIdle(t *testing.T) {
 	if _, err := w.out.Read(make([]byte, 1)); err == nil {
 		t.Error("it says something")
 	}
-	w.end() // waits for the one that ends it
+	w.end()                        // waits for the one that ends it
 	if w.cmd.ProcessState == nil { // nobody has waited for its end
 		t.Error("it is still there")
 	}
