@@ -26,10 +26,11 @@ func (s *session) handleScanned(to Direction, raw []byte, env rewrite.Envelope) 
 		return s.batch(to, raw, p)
 	}
 	m := messages.Get().(*message)
-	*m = message{session: s, to: to, raw: raw, env: env, policy: p}
+	*m = message{session: s, to: to, raw: raw, env: env, policy: p, edits: m.edits}
 	m.share = &m.alone
 	out := m.handle()
-	*m = message{} // keeps nothing alive
+	m.edits.Reset()
+	*m = message{edits: m.edits} // keeps nothing alive
 	messages.Put(m)
 	return out, nil
 }

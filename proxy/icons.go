@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,6 +28,31 @@ type iconJob struct {
 
 	tallies []tally
 	others  int // icons that none of them counts
+
+	finder rewrite.IconFinder  // has the memory of sets
+	places []rewrite.Placement // and this that of place
+}
+
+// iconJobs are those that are done with, for the next.
+var iconJobs = sync.Pool{New: func() any { return new(iconJob) }}
+
+// maxPlacesKept bounds what a job that is done with keeps of each kind.
+const maxPlacesKept = 2048
+
+// done lets go of the message, and leaves the memory to the next.
+func (j *iconJob) done() {
+	j.finder.Reset()
+	clear(j.place)
+	clear(j.wait)
+	clear(j.tallies)
+	clear(j.places)
+	*j = iconJob{
+		place: j.place[:0], wait: j.wait[:0], places: j.places[:0], tallies: j.tallies[:0], finder: j.finder,
+	}
+	if cap(j.places) > maxPlacesKept || cap(j.place) > maxPlacesKept || cap(j.wait) > maxPlacesKept {
+		j.place, j.wait, j.places = nil, nil, nil
+	}
+	iconJobs.Put(j)
 }
 
 // A wanted icon is one that the policy inlines.
@@ -78,7 +104,9 @@ func (m *message) clientIcons() {
 // icons decides on the icons of a message at that place. A client of a
 // revision that has no icons gets none.
 func (m *message) icons(at rewrite.Place, leaveOut bool) {
-	sets, err := rewrite.Icons(m.raw, m.env, at)
+	j := iconJobs.Get().(*iconJob)
+	defer j.done()
+	sets, err := j.finder.Icons(m.raw, m.env, at)
 	if err != nil {
 		m.tooManyIcons(err)
 		return
@@ -86,7 +114,8 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 	if len(sets) == 0 {
 		return
 	}
-	j := iconJob{m: m, fetch: m.session.proxy.fetcher(m.policy), sets: sets, place: placements(sets)}
+	j.m, j.fetch, j.sets = m, m.session.proxy.fetcher(m.policy), sets
+	j.placements()
 	for i := range sets {
 		for k := range sets[i].Icons {
 			j.judge(i, k, leaveOut)
@@ -121,19 +150,18 @@ func (m *message) tooManyIcons(err error) {
 	}
 }
 
-// placements are those of all icons, which begin as stripped.
-func placements(sets []rewrite.IconSet) [][]rewrite.Placement {
+// placements makes those of all icons, which begin as stripped.
+func (j *iconJob) placements() {
 	n := 0
-	for i := range sets {
-		n += len(sets[i].Icons)
+	for i := range j.sets {
+		n += len(j.sets[i].Icons)
 	}
-	all := make([]rewrite.Placement, n)
-	place := make([][]rewrite.Placement, len(sets))
-	for i := range sets {
-		n = len(sets[i].Icons)
-		place[i], all = all[:n:n], all[n:]
+	j.places = append(j.places, make([]rewrite.Placement, n)...)
+	all := j.places
+	for i := range j.sets {
+		n = len(j.sets[i].Icons)
+		j.place, all = append(j.place, all[:n:n]), all[n:]
 	}
-	return place
 }
 
 // judge decides on one icon. What is to be inlined is begun at once, so that
@@ -163,9 +191,6 @@ func (j *iconJob) judge(set, n int, leaveOut bool) {
 		url := d.URL
 		if d.Data {
 			url = ic.Src
-		}
-		if j.wait == nil {
-			j.wait = make([]wanted, 0, len(j.sets))
 		}
 		j.wait = append(j.wait, wanted{
 			set: set, icon: n, host: d.Host, rule: d.Rule,
@@ -251,12 +276,13 @@ const inlined = "fetched or decoded, and encoded anew"
 // returns how much that is.
 func (j *iconJob) stripLargest(total, limit int) int {
 	slices.SortStableFunc(j.wait, func(a, b wanted) int { return len(b.image.URI) - len(a.image.URI) })
-	for len(j.wait) > 0 && total > limit {
-		w := &j.wait[0]
+	n := 0
+	for ; n < len(j.wait) && total > limit; n++ {
+		w := &j.wait[n]
 		total -= len(w.image.URI)
 		j.tell(w.set, w.icon, w.because("the message's budget for icons is used up"), VerdictStripped)
-		j.wait = j.wait[1:]
 	}
+	j.wait = slices.Delete(j.wait, 0, n)
 	return total
 }
 

@@ -11,13 +11,25 @@ import (
 // span is lost with it. The zero value holds no edit.
 type Edits struct {
 	list []edit
-	free []byte // of a piece of memory that many small edits share
+	size sizeText
 }
 
 type edit struct {
 	at   Span
 	with []byte
-	drop bool // a member or element: its comma goes with it
+	text string // what stands behind with; one of them is empty
+	drop bool   // a member or element: its comma goes with it
+}
+
+// maxEditsKept bounds the memory, in edits of 64 bytes, that Reset keeps.
+const maxEditsKept = 1 << 12
+
+// Reset forgets all edits, and keeps their memory for the next.
+func (e *Edits) Reset() {
+	clear(e.list)
+	if e.list = e.list[:0]; cap(e.list) > maxEditsKept {
+		e.list = nil
+	}
 }
 
 // Len is the number of edits.
@@ -25,6 +37,11 @@ func (e *Edits) Len() int { return len(e.list) }
 
 // Replace puts other bytes in the place of a value.
 func (e *Edits) Replace(at Span, with []byte) { e.list = append(e.list, edit{at: at, with: with}) }
+
+// replaceText is Replace for a text.
+func (e *Edits) replaceText(at Span, with string) {
+	e.list = append(e.list, edit{at: at, text: with})
+}
 
 // Remove takes out a member of an object or an element of an array, with the
 // comma that belongs to it.
@@ -50,8 +67,9 @@ func (e *Edits) Apply(raw []byte) []byte {
 		return raw
 	}
 	size := len(raw)
-	for _, d := range e.list {
-		size += len(d.with)
+	for i := range e.list {
+		d := &e.list[i]
+		size += len(d.with) + len(d.text)
 	}
 	return e.appendTo(make([]byte, 0, size), raw)
 }
@@ -62,12 +80,14 @@ func (e *Edits) appendTo(out, raw []byte) []byte {
 		slices.SortStableFunc(e.list, order)
 	}
 	from := 0
-	for _, d := range e.list {
+	for i := range e.list {
+		d := &e.list[i]
 		if d.at.Start < from {
 			continue // inside of what an edit before it took
 		}
 		out = append(out, raw[from:d.at.Start]...)
 		out = append(out, d.with...)
+		out = append(out, d.text...)
 		from = d.at.End
 		if d.drop {
 			out, from = mendComma(out, raw, from)
@@ -84,20 +104,6 @@ func order(a, b edit) int {
 		return cmp.Compare(a.at.End, b.at.End)
 	}
 	return cmp.Compare(b.at.End, a.at.End)
-}
-
-// room returns an empty slice for n bytes of an edit.
-func (e *Edits) room(n int) []byte {
-	const piece = 16 << 10
-	if n > len(e.free) {
-		if n > piece/4 {
-			return make([]byte, 0, n)
-		}
-		e.free = make([]byte, piece)
-	}
-	r := e.free[:0:n]
-	e.free = e.free[n:]
-	return r
 }
 
 // mendComma takes out the comma of a removed member: the one behind it, or the

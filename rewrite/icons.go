@@ -60,7 +60,24 @@ func (w Website) There() bool { return !w.at.Empty() }
 // Icons finds the carriers in a message that have icons or a website. The
 // error is nil or [ErrTooManyIcons].
 func Icons(raw []byte, env Envelope, in Place) ([]IconSet, error) {
-	c := carriers{raw: raw, left: MaxIcons}
+	return new(IconFinder).Icons(raw, env, in)
+}
+
+// An IconFinder finds icons again and again in the same memory. The zero value
+// is ready for use, by one at a time.
+type IconFinder struct{ carriers carriers }
+
+// maxSetsKept and maxIconsKept bound the memory that an IconFinder keeps for
+// the next message, to half a mebibyte.
+const (
+	maxSetsKept  = 2048
+	maxIconsKept = 2048
+)
+
+// Icons is the function of that name. What it returns is good until Reset.
+func (f *IconFinder) Icons(raw []byte, env Envelope, in Place) ([]IconSet, error) {
+	c := &f.carriers
+	*c = carriers{raw: raw, sets: c.sets[:0], icons: c.icons[:0], left: MaxIcons}
 	c.find(env, in)
 	if c.left < 0 {
 		return nil, ErrTooManyIcons
@@ -70,6 +87,17 @@ func Icons(raw []byte, env Envelope, in Place) ([]IconSet, error) {
 		s.Icons = c.icons[s.from:s.to:s.to]
 	}
 	return c.sets, nil
+}
+
+// Reset lets go of the message.
+func (f *IconFinder) Reset() {
+	c := &f.carriers
+	clear(c.sets)
+	clear(c.icons)
+	*c = carriers{sets: c.sets[:0], icons: c.icons[:0]}
+	if cap(c.sets) > maxSetsKept || cap(c.icons) > maxIconsKept {
+		*c = carriers{}
+	}
 }
 
 func (c *carriers) begin(in *step, index int) IconSet { return IconSet{in: in, index: index} }
@@ -169,22 +197,39 @@ func (c *carriers) iconObject(i int) (o iconObject, bad string, end int) {
 		return o, "not an object", skip(c.raw, i)
 	}
 	end = c.object(i, func(key Span, escaped bool, v int) int {
-		quoted := key.Of(c.raw)
-		for n := range iconNames {
-			name := &iconNames[n]
-			if !keyFolds(quoted, escaped, name.folded) {
-				continue
-			}
-			end := skip(c.raw, v)
-			if !o[n].at.Empty() || !keyIs(quoted, escaped, name.exact) {
-				bad = name.exact + " is written twice or in another case"
-			}
-			o[n].at, o[n].value = Span{key.Start, end}, Span{v, end}
-			return end
+		n, exact := iconMember(key.Of(c.raw), escaped)
+		if n == iconMembers {
+			return 0
 		}
-		return 0
+		end := skip(c.raw, v)
+		if !exact || !o[n].at.Empty() {
+			bad = iconNames[n].exact + " is written twice or in another case"
+		}
+		o[n].at, o[n].value = Span{key.Start, end}, Span{v, end}
+		return end
 	})
 	return o, bad, end
+}
+
+// iconMember says which member of an icon a key in its quotes is, iconMembers
+// if none, and whether it is written as it should be.
+func iconMember(quoted []byte, escaped bool) (n int, exact bool) {
+	switch string(quoted) { // as nearly all are written
+	case `"src"`:
+		return iconSrc, true
+	case `"mimeType"`:
+		return iconMIME, true
+	case `"sizes"`:
+		return iconSizes, true
+	case `"theme"`:
+		return iconTheme, true
+	}
+	for n := range iconNames {
+		if keyFolds(quoted, escaped, iconNames[n].folded) {
+			return n, keyIs(quoted, escaped, iconNames[n].exact)
+		}
+	}
+	return iconMembers, false
 }
 
 func (c *carriers) icon(at int) (Icon, int) {
@@ -258,7 +303,7 @@ func (s *IconSet) editEach(raw []byte, e *Edits, place []Placement) {
 			if p.Keep {
 				o.keep(raw, e)
 			} else {
-				o.inline(raw, e, p)
+				o.inline(raw, e, p, e.size.of(p))
 			}
 			continue
 		}
@@ -282,33 +327,38 @@ func (o *iconObject) mendMimeType(raw []byte, e *Edits) {
 	}
 }
 
-var pngType = []byte(`"image/png"`)
+const pngType = `"image/png"`
+
+// A sizeText is the value of sizes for one size of picture. That is mostly the one before.
+type sizeText struct {
+	width, height int
+	text          string
+}
+
+func (t *sizeText) of(p *Placement) string {
+	if t.text == "" || t.width != p.Width || t.height != p.Height {
+		*t = sizeText{p.Width, p.Height, `["` + strconv.Itoa(p.Width) + "x" + strconv.Itoa(p.Height) + `"]`}
+	}
+	return t.text
+}
 
 // inline puts the picture in the place of the URL, and says what it is.
-func (o *iconObject) inline(raw []byte, e *Edits, p *Placement) {
-	size := e.room(32)
-	size = append(size, `["`...)
-	size = strconv.AppendInt(size, int64(p.Width), 10)
-	size = append(size, 'x')
-	size = strconv.AppendInt(size, int64(p.Height), 10)
-	size = append(size, `"]`...)
-
-	with := e.room(len(p.URI) + 96)
-	with = append(with, '"')
-	with = append(with, p.URI...) // base64: nothing in it needs an escape
-	with = append(with, '"')
-	if m := o[iconMIME]; m.at.Empty() {
-		with = append(append(with, `,"mimeType":`...), pngType...)
-	} else {
-		e.Replace(m.value, pngType)
-	}
-	if m := o[iconSizes]; m.at.Empty() {
-		with = append(append(with, `,"sizes":`...), size...)
-	} else {
-		e.Replace(m.value, size)
-	}
-	e.Replace(o[iconSrc].value, with)
+func (o *iconObject) inline(raw []byte, e *Edits, p *Placement, size string) {
+	src := o[iconSrc].value
+	e.replaceText(Span{src.Start + 1, src.End - 1}, p.URI) // base64: nothing in it needs an escape
+	o.set(raw, e, iconMIME, pngType)
+	o.set(raw, e, iconSizes, size)
 	o.mendTheme(raw, e)
+}
+
+// set gives a member that value, behind src if it is not there.
+func (o *iconObject) set(raw []byte, e *Edits, member int, value string) {
+	switch m := &o[member]; {
+	case m.at.Empty():
+		e.replaceText(Span{o[iconSrc].value.End, o[iconSrc].value.End}, `,"`+iconNames[member].exact+`":`+value)
+	case string(m.value.Of(raw)) != value:
+		e.replaceText(m.value, value)
+	}
 }
 
 func (o *iconObject) mendTheme(raw []byte, e *Edits) {

@@ -101,7 +101,10 @@ func foldRune(r rune) rune {
 // foldEqual reports whether the raw text of a key folds to the given one.
 func foldEqual(raw []byte, folded string) bool {
 	i := 0
-	for len(raw) > 0 {
+	for i < len(raw) && i < len(folded) && (raw[i] == folded[i] || raw[i] >= 'A' && raw[i] <= 'Z' && raw[i]|0x20 == folded[i]) {
+		i++
+	}
+	for raw = raw[i:]; len(raw) > 0; {
 		r, n := rune(raw[0]), 1
 		if r >= utf8.RuneSelf {
 			r, n = utf8.DecodeRune(raw)

@@ -117,7 +117,8 @@ type member struct {
 
 // parse reads the object that src is.
 func (n *node) parse(src []byte) {
-	*n = node{src: src, slots: n.slots[:0], members: n.members[:0], edits: Edits{list: n.edits.list[:0]}}
+	*n = node{src: src, slots: n.slots[:0], members: n.members[:0], edits: n.edits}
+	n.edits.Reset()
 	walkMembers(src, Span{0, len(src)}, func(key, value Span, escaped bool) bool {
 		k := keywordOf(key.Of(src), escaped)
 		n.members = append(n.members, member{k, key.Of(src), value.Of(src), len(n.slots), true})

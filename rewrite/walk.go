@@ -75,6 +75,9 @@ func keyFolds(quoted []byte, escaped bool, folded string) bool {
 	if escaped {
 		return Fold(decodeKey(quoted, true)) == folded
 	}
+	if c := quoted[1]; c != folded[0] && c|0x20 != folded[0] && c < utf8.RuneSelf {
+		return false // as most keys
+	}
 	return len(quoted)-2 >= len(folded) && foldEqual(quoted[1:len(quoted)-1], folded)
 }
 

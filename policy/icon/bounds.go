@@ -50,10 +50,6 @@ func (f *Fetcher) workerMemory() uint64 {
 	return uint64(max(f.WorkerMemory, 0))
 }
 
-// declaredKey keeps apart what was declared differently: the same bytes may be
-// right under one label and wrong under another.
-func declaredKey(f format, rest string) string { return f.String() + " " + rest }
-
 func isDataURI(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
 
 // count reads a number's field: 0 is the default, negative is 0.

@@ -13,23 +13,29 @@ const entryOverhead = 256
 type cache struct {
 	limit   int // bytes
 	size    int // bytes held
-	entries map[string]*list.Element
+	entries map[key]*list.Element
 	recent  list.List // of *entry, the most recent first
+}
+
+// A key names an icon. What was declared differently is kept apart: the same
+// bytes may be right under one label and wrong under another.
+type key struct {
+	declared format
+	source   string // the URL, or what stands for it
 }
 
 // An entry is the outcome of one icon, good until expires.
 type entry struct {
-	key     string
-	image   Image
-	err     error
+	key     key
+	outcome *Pending // it has ended
 	expires time.Time
 }
 
-func (e *entry) bytes() int { return entryOverhead + len(e.key) + len(e.image.URI) }
+func (e *entry) bytes() int { return entryOverhead + len(e.key.source) + len(e.outcome.image.URI) }
 
-// get returns key's entry, if there is one and it is still good.
-func (c *cache) get(key string, now time.Time) *entry {
-	element, ok := c.entries[key]
+// get returns the outcome for k, if there is one and it is still good.
+func (c *cache) get(k key, now time.Time) *Pending {
+	element, ok := c.entries[k]
 	if !ok {
 		return nil
 	}
@@ -39,7 +45,7 @@ func (c *cache) get(key string, now time.Time) *entry {
 		return nil
 	}
 	c.recent.MoveToFront(element)
-	return e
+	return e.outcome
 }
 
 // put adds e in place of any entry of the same key. One that is larger than
@@ -52,7 +58,7 @@ func (c *cache) put(e *entry) {
 		return
 	}
 	if c.entries == nil {
-		c.entries = make(map[string]*list.Element)
+		c.entries = make(map[key]*list.Element)
 	}
 	c.entries[e.key] = c.recent.PushFront(e)
 	c.size += e.bytes()

@@ -34,7 +34,7 @@ func TestOneFlightForManyWaiters(t *testing.T) {
 		var waiters sync.WaitGroup
 		for range 100 {
 			waiters.Go(func() {
-				m, err := f.begin("key", 0, making(&made, time.Second, time.Hour)).Wait(t.Context())
+				m, err := f.begin(key{source: "key"}, 0, making(&made, time.Second, time.Hour)).Wait(t.Context())
 				if err != nil || m.URI != pngPrefix+"1" {
 					t.Errorf("%v %v", m, err)
 				}
@@ -58,7 +58,7 @@ func TestWaitEndsFirst(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		_, err := f.begin("key", 0, work).Wait(ctx)
+		_, err := f.begin(key{source: "key"}, 0, work).Wait(ctx)
 		if !errors.Is(err, ErrPending) || ReasonOf(err) != "" || time.Since(start) != 500*time.Millisecond {
 			t.Fatalf("%v after %v", err, time.Since(start))
 		}
@@ -73,7 +73,7 @@ func TestWaitEndsFirst(t *testing.T) {
 		if m, err := p.Result(); err != nil || m.URI == "" || time.Since(start) != 3*time.Second {
 			t.Errorf("%v %v after %v", m, err, time.Since(start))
 		}
-		if _, err := f.begin("key", 0, work).Wait(ctx); err != nil { // ctx ended long ago: what is there needs no wait
+		if _, err := f.begin(key{source: "key"}, 0, work).Wait(ctx); err != nil { // ctx ended long ago: what is there needs no wait
 			t.Error(err)
 		}
 		if made.Load() != 1 {
@@ -125,7 +125,7 @@ func TestOldUntilItExpires(t *testing.T) {
 			want  string
 		}{{0, "1"}, {time.Hour - 1, "1"}, {1, "2"}, {time.Minute, "2"}, {time.Hour, "3"}} {
 			time.Sleep(c.sleep)
-			m, err := f.begin("key", 0, work).Wait(t.Context())
+			m, err := f.begin(key{source: "key"}, 0, work).Wait(t.Context())
 			if err != nil || m.URI != pngPrefix+c.want {
 				t.Errorf("after %v: %v %v, want %s", c.sleep, m, err, c.want)
 			}
@@ -145,7 +145,7 @@ func TestFailuresAreKept(t *testing.T) {
 			return Image{}, time.Hour, fail(ReasonStatus, errors.New(strings.Repeat("x", 10_000)))
 		}
 		for range 59 {
-			_, err := f.begin("key", 0, work).Wait(t.Context())
+			_, err := f.begin(key{source: "key"}, 0, work).Wait(t.Context())
 			wantReason(t, err, ReasonStatus)
 			if len(err.Error()) > 2*maxErrorText {
 				t.Fatalf("an error of %d bytes is kept", len(err.Error()))
@@ -156,7 +156,7 @@ func TestFailuresAreKept(t *testing.T) {
 			t.Errorf("made %d times in a minute", made.Load())
 		}
 		time.Sleep(31 * time.Second)
-		_, _ = f.begin("key", 0, work).Wait(t.Context())
+		_, _ = f.begin(key{source: "key"}, 0, work).Wait(t.Context())
 		if made.Load() != 2 {
 			t.Errorf("made %d times after 90 s", made.Load())
 		}
@@ -181,11 +181,11 @@ func TestPurge(t *testing.T) {
 		f := &Fetcher{Worker: []string{"unused"}}
 		defer f.Close()
 		var made atomic.Int64
-		_, err := f.begin("kept", 0, making(&made, 0, time.Hour)).Wait(t.Context())
+		_, err := f.begin(key{source: "kept"}, 0, making(&made, 0, time.Hour)).Wait(t.Context())
 		wantReason(t, err, "")
-		flying := f.begin("flying", 0, making(&made, time.Minute, time.Hour))
+		flying := f.begin(key{source: "flying"}, 0, making(&made, time.Minute, time.Hour))
 		// This one does not look at its context: it ends in time and must not count.
-		stubborn := f.begin("stubborn", 0, func(context.Context) (Image, time.Duration, error) {
+		stubborn := f.begin(key{source: "stubborn"}, 0, func(context.Context) (Image, time.Duration, error) {
 			time.Sleep(time.Minute)
 			return Image{URI: "old"}, time.Hour, nil
 		})
@@ -193,18 +193,18 @@ func TestPurge(t *testing.T) {
 		f.Purge()
 		_, err = flying.Wait(t.Context())
 		wantReason(t, err, ReasonPurged)
-		m, err := f.begin("stubborn", 0, making(&made, 0, time.Hour)).Wait(t.Context())
+		m, err := f.begin(key{source: "stubborn"}, 0, making(&made, 0, time.Hour)).Wait(t.Context())
 		wantReason(t, err, "")
 		if m.URI == "old" {
 			t.Error("the new policy got the old icon")
 		}
 		_, err = stubborn.Wait(t.Context())
 		wantReason(t, err, ReasonPurged)
-		if again, _ := f.begin("stubborn", 0, making(&made, 0, time.Hour)).Wait(t.Context()); again != m {
+		if again, _ := f.begin(key{source: "stubborn"}, 0, making(&made, 0, time.Hour)).Wait(t.Context()); again != m {
 			t.Errorf("%v after the old flight ended, want %v", again, m)
 		}
 		before := made.Load()
-		_, err = f.begin("kept", 0, making(&made, 0, time.Hour)).Wait(t.Context())
+		_, err = f.begin(key{source: "kept"}, 0, making(&made, 0, time.Hour)).Wait(t.Context())
 		wantReason(t, err, "")
 		if made.Load() != before+1 {
 			t.Error("the old icon was kept")
@@ -216,7 +216,7 @@ func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Fetcher{Worker: []string{"unused"}}
 		var made atomic.Int64
-		p := f.begin("key", 0, making(&made, time.Hour, time.Hour))
+		p := f.begin(key{source: "key"}, 0, making(&made, time.Hour, time.Hour))
 		synctest.Wait()
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
@@ -240,14 +240,14 @@ func TestMaxPending(t *testing.T) {
 		defer f.Close()
 		var made atomic.Int64
 		for i, want := range []Reason{"", "", ReasonBusy} {
-			_, err := f.begin(fmt.Sprint(i), 0, making(&made, time.Hour, time.Hour)).Result()
+			_, err := f.begin(key{source: fmt.Sprint(i)}, 0, making(&made, time.Hour, time.Hour)).Result()
 			if ReasonOf(err) != want {
 				t.Errorf("%d: %v, want %q", i, err, want)
 			}
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		_, err := f.begin("2", 0, making(&made, 0, time.Hour)).Wait(t.Context())
+		_, err := f.begin(key{source: "2"}, 0, making(&made, 0, time.Hour)).Wait(t.Context())
 		wantReason(t, err, "") // being busy was not kept
 	})
 }
@@ -255,15 +255,16 @@ func TestMaxPending(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	c := cache{limit: 10 * (entryOverhead + 101)}
 	now := time.Now()
-	add := func(key string, size int) {
-		c.put(&entry{key: key, image: Image{URI: strings.Repeat("x", size)}, expires: now.Add(time.Hour)})
+	add := func(source string, size int) {
+		c.put(&entry{key: key{source: source}, outcome: ended(Image{URI: strings.Repeat("x", size)}, nil), expires: now.Add(time.Hour)})
 	}
+	has := func(source string, now time.Time) bool { return c.get(key{source: source}, now) != nil }
 	for i := range 10 {
 		add(fmt.Sprint(i), 100)
 	}
-	c.get("0", now) // used: 1 is now the oldest
+	has("0", now) // used: 1 is now the oldest
 	add("x", 100)
-	if c.get("0", now) == nil || c.get("1", now) != nil || len(c.entries) != 10 || c.size > c.limit {
+	if !has("0", now) || has("1", now) || len(c.entries) != 10 || c.size > c.limit {
 		t.Errorf("%d entries, %d bytes of %d", len(c.entries), c.size, c.limit)
 	}
 	add("x", 500)
@@ -271,10 +272,10 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d entries, %d bytes of %d", len(c.entries), c.size, c.limit)
 	}
 	add("huge", 1<<20)
-	if c.get("huge", now) != nil || c.get("x", now) == nil {
+	if has("huge", now) || !has("x", now) {
 		t.Error("what is larger than the cache took its place")
 	}
-	if c.get("x", now.Add(time.Hour)) != nil {
+	if has("x", now.Add(time.Hour)) {
 		t.Error("an entry outlived its time")
 	}
 	c.clear()

@@ -91,7 +91,7 @@ type inner struct {
 	closed  bool
 	wg      sync.WaitGroup // flights; Add under mu, unless closed
 	cache   cache
-	flights map[string]*Pending
+	flights map[key]*Pending
 	waiting int             // bytes that flights hold undecoded
 	policy  context.Context // ended by Purge: what was begun before is void
 	void    context.CancelCauseFunc
@@ -133,7 +133,11 @@ func (f *Fetcher) Begin(url, declared string) *Pending {
 		return ended(Image{}, fail(ReasonMismatch, nil))
 	}
 	if !isDataURI(url) {
-		return f.begin(declaredKey(label, url), 0, func(ctx context.Context) (Image, time.Duration, error) {
+		k := key{label, url}
+		if p := f.known(k); p != nil {
+			return p
+		}
+		return f.begin(k, 0, func(ctx context.Context) (Image, time.Duration, error) {
 			return f.makeRemote(ctx, url, label)
 		})
 	}
@@ -145,7 +149,7 @@ func (f *Fetcher) Begin(url, declared string) *Pending {
 		return ended(Image{}, fail(ReasonMismatch, nil))
 	}
 	digest := sha256.Sum256(body)
-	return f.begin(declaredKey(uriFormat, "data:"+string(digest[:])), len(body), func(ctx context.Context) (Image, time.Duration, error) {
+	return f.begin(key{uriFormat, "data:" + string(digest[:])}, len(body), func(ctx context.Context) (Image, time.Duration, error) {
 		m, err := f.decode(ctx, uriFormat, body, f.maxIcon())
 		return m, duration(f.MaxTTL, defaultMaxTTL), err
 	})
@@ -167,8 +171,8 @@ func (f *Fetcher) BeginShrink(m Image, maxBytes int) *Pending {
 		return ended(Image{}, fail(ReasonNoWorker, nil))
 	}
 	digest := sha256.Sum256([]byte(m.URI))
-	key := declaredKey(formatPNG, strconv.Itoa(maxBytes)+":"+string(digest[:]))
-	return f.begin(key, len(m.URI), func(ctx context.Context) (Image, time.Duration, error) {
+	k := key{formatPNG, strconv.Itoa(maxBytes) + ":" + string(digest[:])}
+	return f.begin(k, len(m.URI), func(ctx context.Context) (Image, time.Duration, error) {
 		body, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.URI, pngPrefix))
 		if err != nil {
 			return Image{}, 0, fail(ReasonDataURI, err)
@@ -207,7 +211,7 @@ func (f *Fetcher) Close() error {
 func (f *Fetcher) init() {
 	f.base, f.stop = context.WithCancel(context.Background())
 	f.policy, f.void = context.WithCancelCause(f.base)
-	f.flights = make(map[string]*Pending)
+	f.flights = make(map[key]*Pending)
 	f.transport = sync.OnceValue(f.newTransport)
 	f.queue = f.newQueue()
 	f.cache.limit = count(f.CacheSize, defaultCacheSize)

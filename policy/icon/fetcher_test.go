@@ -151,7 +151,7 @@ func BenchmarkCacheHit(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			if name == "https" {
 				f.once.Do(f.init)
-				f.cache.put(&entry{key: declaredKey(formatPNG, url), image: Image{URI: pngPrefix}, expires: time.Now().Add(time.Hour)})
+				f.cache.put(&entry{key: key{formatPNG, url}, outcome: ended(Image{URI: pngPrefix}, nil), expires: time.Now().Add(time.Hour)})
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -65,6 +65,9 @@ func declaredFormat(mediaType string) (format, bool) {
 	if mediaType == "" {
 		return formatNone, true
 	}
+	if f, ok := mediaTypes[mediaType]; ok { // as nearly all are written
+		return f, true
+	}
 	name, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
 		return formatNone, false

@@ -63,20 +63,33 @@ var closedChannel = func() chan struct{} { c := make(chan struct{}); close(c); r
 // ended is a Pending that has arrived.
 func ended(m Image, err error) *Pending { return &Pending{done: closedChannel, image: m, err: err} }
 
-// begin returns key's outcome from the cache, or the flight that will bring
-// it, which it starts if there is none. Of one key, one flight at a time makes
-// the icon. It holds size bytes from the beginning.
-func (f *Fetcher) begin(key string, size int, work func(context.Context) (Image, time.Duration, error)) *Pending {
+// known returns the outcome for k from the cache, or the flight that will bring
+// it; nil if there is neither.
+func (f *Fetcher) known(k key) *Pending {
 	f.once.Do(f.init)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.find(k)
+}
+
+// find is known. The lock is held.
+func (f *Fetcher) find(k key) *Pending {
 	if f.closed {
 		return ended(Image{}, fail(ReasonClosed, nil))
 	}
-	if e := f.cache.get(key, time.Now()); e != nil {
-		return ended(e.image, e.err)
+	if p := f.cache.get(k, time.Now()); p != nil {
+		return p
 	}
-	if p, ok := f.flights[key]; ok {
+	return f.flights[k]
+}
+
+// begin is known, and starts a flight if there is none. Of one key, one flight
+// at a time makes the icon. It holds size bytes from the beginning.
+func (f *Fetcher) begin(k key, size int, work func(context.Context) (Image, time.Duration, error)) *Pending {
+	f.once.Do(f.init)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.find(k); p != nil {
 		return p
 	}
 	if most := count(f.MaxPending, defaultMaxPending); most > 0 && len(f.flights) >= most {
@@ -86,12 +99,12 @@ func (f *Fetcher) begin(key string, size int, work func(context.Context) (Image,
 		return ended(Image{}, fail(ReasonBusy, nil))
 	}
 	p := &Pending{done: make(chan struct{})}
-	f.flights[key] = p
+	f.flights[k] = p
 	policy := f.policy
 	f.wg.Go(func() {
 		m, ttl, err := work(policy)
 		f.release(size)
-		f.land(policy, key, p, m, ttl, err)
+		f.land(policy, k, p, m, ttl, err)
 	})
 	return p
 }
@@ -114,7 +127,7 @@ func (f *Fetcher) release(size int) {
 
 // land ends a flight: its outcome is kept and told, unless the policy under
 // which it began is void.
-func (f *Fetcher) land(policy context.Context, key string, p *Pending, m Image, ttl time.Duration, err error) {
+func (f *Fetcher) land(policy context.Context, k key, p *Pending, m Image, ttl time.Duration, err error) {
 	defer close(p.done)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +138,7 @@ func (f *Fetcher) land(policy context.Context, key string, p *Pending, m Image, 
 		p.err = cause
 		return
 	}
-	delete(f.flights, key)
+	delete(f.flights, k)
 	if err != nil {
 		p.err = brief(err)
 		ttl = f.failureLifetime()
@@ -135,7 +148,7 @@ func (f *Fetcher) land(policy context.Context, key string, p *Pending, m Image, 
 	} else {
 		p.image = m
 	}
-	f.cache.put(&entry{key: key, image: p.image, err: p.err, expires: time.Now().Add(ttl)})
+	f.cache.put(&entry{key: k, outcome: ended(p.image, p.err), expires: time.Now().Add(ttl)})
 }
 
 // passing says whether err speaks of the moment and not of the icon, and is
