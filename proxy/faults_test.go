@@ -45,6 +45,11 @@ var httpFaults = []struct {
 			say(w, string(b))
 		}
 	}, 200, "data: " + callResult + "\n\n"},
+	{"a stream that breaks off", func(w http.ResponseWriter, _ *http.Request) {
+		startEvents(w)
+		say(w, ("data: " + callResult)[:20])
+		panic(http.ErrAbortHandler)
+	}, 200, `data: {"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"` + textBrokeOff},
 	{"it answers twice", func(w http.ResponseWriter, _ *http.Request) {
 		startEvents(w)
 		say(w, "data: "+callResult+"\n\ndata: "+callResult+"\n\n")

@@ -186,10 +186,32 @@ func (b *sseBody) fill() {
 	}
 	clean := errors.Is(b.err, io.EOF)
 	b.parse.end(!clean || ending)
-	if clean {
+	switch {
+	case ending:
+	case !clean:
+		b.brokeOff()
+	default:
 		b.answerLost()
 	}
 }
+
+// brokeOff answers, where the server's stream broke off, the requests that it
+// was to answer: a client that sees only its end may wait for ever. Where an
+// event had an id the client may come back for the rest (2025-11-25,
+// transports, resumability), and sees the stream as it is.
+func (b *sseBody) brokeOff() {
+	if b.x.r.Context().Err() != nil {
+		return // the client is gone, and so it broke off
+	}
+	if !b.parse.resumes && b.answerOpen(textBrokeOff) {
+		b.x.p.logger().Warn("the server's stream broke off before its answer", zap.Error(b.err))
+		b.err = io.EOF
+		return
+	}
+	_ = b.x.stream.flush() // so that the client has the status, at least
+}
+
+const textBrokeOff = "mcp-refit: the server's stream broke off before its answer; the request may have had its effect"
 
 // account counts a large event that is being read to the bytes in flight.
 func (b *sseBody) account() {
@@ -289,19 +311,25 @@ func (b *sseBody) answerSkipped(skim rewrite.Skim, why string) []byte {
 // answerLost answers, at the end of a stream, the requests of which the answer
 // may have been in an event that was not passed on.
 func (b *sseBody) answerLost() {
-	if !b.lost {
-		return
+	if b.lost {
+		b.answerOpen("mcp-refit: the server's answer was not passed on: " + whyBadJSON)
 	}
+}
+
+// answerOpen answers the requests of the exchange that were not, with an error.
+// It reports whether there are any.
+func (b *sseBody) answerOpen(text string) (any bool) {
 	s := b.x.session
 	for _, id := range b.x.ids {
 		s.mu.Lock()
 		open := s.calls.remove(callKey{ToServer, canonicalID(id)})
 		s.mu.Unlock()
 		if open != nil {
-			b.parse.emit(errorMessage(id, codeInternal, "mcp-refit: the server's answer was not passed on: "+whyBadJSON))
-			b.parse.out = append(b.parse.out, '\n')
+			any = true
+			b.parse.add(errorMessage(id, codeInternal, text))
 		}
 	}
+	return any
 }
 
 // endpoint maps the URL to which the client of HTTP+SSE (2024-11-05) is to

@@ -39,6 +39,8 @@ type sseParser struct {
 	lines   []dataLine
 	large   bool // the event is too large: nothing more of it is held
 	inEvent bool // lines of an event that has not ended are out
+	hasID   bool // the event has an id, as far as it was read
+	resumes bool // an event that has ended had one: a client may ask for what follows it
 	name    string
 	scratch []byte
 }
@@ -109,6 +111,7 @@ func (p *sseParser) lineFeed() {
 const (
 	fieldData  = "data"
 	fieldEvent = "event"
+	fieldID    = "id"
 
 	// maxEventName is the longest event name that is looked at, in bytes.
 	maxEventName = 64
@@ -142,13 +145,14 @@ func (p *sseParser) classify() {
 		text = bytes.TrimPrefix(text, bom)
 	}
 	switch {
-	case isPrefix(text, fieldData+":"), isPrefix(text, fieldEvent+":"):
+	case isPrefix(text, fieldData+":"), isPrefix(text, fieldEvent+":"), isPrefix(text, fieldID+":"):
 	case bytes.HasPrefix(text, []byte(fieldData+":")):
 		p.begun = true
 		p.beginData(len(p.line) - len(text))
 	case bytes.HasPrefix(text, []byte(fieldEvent+":")) && len(text) <= len(fieldEvent)+2+maxEventName:
 	default:
 		p.begun, p.passing = true, true
+		p.hasID = p.hasID || bytes.HasPrefix(text, []byte(fieldID+":"))
 		p.pass(p.foreign.before(p.line))
 		p.line = p.line[:0]
 	}
@@ -297,7 +301,8 @@ func (p *sseParser) endEvent(c byte) bool {
 		p.judge()
 	}
 	p.out = append(p.out, c)
-	p.name, p.large, p.inEvent = "", false, false
+	p.resumes = p.resumes || p.hasID
+	p.name, p.large, p.inEvent, p.hasID = "", false, false, false
 	p.held, p.lines = p.held[:0], p.lines[:0]
 	return data
 }
@@ -334,6 +339,16 @@ func (p *sseParser) emit(data []byte) {
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		p.out = append(append(append(p.out, "data: "...), line...), '\n')
 	}
+}
+
+// add appends an event of ours, behind what has come of one that was not ended.
+func (p *sseParser) add(data []byte) {
+	if p.inEvent {
+		p.out = append(p.out, "\n\n"...) // a reader drops an event without data
+		p.inEvent = false
+	}
+	p.emit(data)
+	p.out = append(p.out, '\n')
 }
 
 // size is how many bytes of data are held, line ends not counted.
