@@ -12,7 +12,8 @@ import (
 // have to answer or drop is refused whole: each request in it is answered with
 // an error, and each response in it becomes an error for whoever waits for it.
 // One with an element that is no message is no message itself, and nor is an
-// empty one, which a client is told.
+// empty one, which a client is told. One of more than maxBatch is refused whole
+// before any of it is looked at.
 func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
 	var elements []element
 	share := new(iconShare)
@@ -21,6 +22,9 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 		env, err := rewrite.Scan(text)
 		if err != nil || env.Kind == rewrite.KindBatch {
 			return outcome{}, rewrite.ErrNotMessage
+		}
+		if len(elements) == maxBatch {
+			return s.refuseLongBatch(to, raw, p)
 		}
 		elements = append(elements, element{at: at, message: &message{session: s, to: to, raw: text, env: env, policy: p, batch: true, share: share}})
 	}
@@ -58,6 +62,37 @@ func (s *session) batch(to Direction, raw []byte, p *policy.Policy) (outcome, er
 	refused := s.refuseBatch(to, elements)
 	refused.answered = answered
 	return refused, nil
+}
+
+// maxBatch bounds the messages of a batch. Each costs us half a kilobyte, and
+// as little as 30 bytes of the batch.
+const maxBatch = 1 << 14
+
+// refuseLongBatch is refuseBatch for one of more than maxBatch messages.
+func (s *session) refuseLongBatch(to Direction, raw []byte, p *policy.Policy) (outcome, error) {
+	var forward, reply [][]byte
+	var answered []*call
+	for at := range rewrite.Elements(raw, arrayAt(raw)) {
+		text := at.Of(raw)
+		env, err := rewrite.Scan(text)
+		if err != nil || env.Kind == rewrite.KindBatch {
+			return outcome{}, rewrite.ErrNotMessage
+		}
+		switch m := (&message{session: s, to: to, raw: text, env: env, policy: p}); env.Kind {
+		case rewrite.KindRequest:
+			reply = append(reply, errorMessage(m.id(), codeInvalidRequest, textLongBatch))
+		case rewrite.KindResult, rewrite.KindError:
+			m.track() // nobody waits for it any longer
+			if to == ToServer && m.call != nil {
+				answered = append(answered, m.call)
+			}
+			forward = append(forward, errorMessage(m.id(), codeInvalidRequest, textLongBatch))
+		}
+	}
+	if !s.settles {
+		s.settle(answered)
+	}
+	return outcome{forward: joinBatch(forward), reply: joinBatch(reply), answered: answered}, nil
 }
 
 type element struct {

@@ -24,6 +24,7 @@ const (
 	textNotMessage   = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
 	textEmptyBatch   = "mcp-refit: an empty batch is no message"
 	textBatch        = "mcp-refit: another element of the same batch was refused, so nothing of it was passed on; send it by itself"
+	textLongBatch    = "mcp-refit: a batch of more than 16384 messages is not passed on; send them in several"
 	textCallsFull    = "mcp-refit: too many requests are in flight in this session (limits.calls), or this one is too large, so it could not be remembered and its answer not checked"
 	textNoState      = "mcp-refit: this answer carries no state that we sealed, so it cannot be checked; call again without inputResponses"
 	textTask         = "mcp-refit: the question that this answers is not one of the task's, so it cannot be checked; ask tasks/get again"

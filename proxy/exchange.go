@@ -86,8 +86,30 @@ func (m *message) refuse(code int, text string) {
 // replace lets another message of ours pass in the place of this one.
 func (m *message) replace(raw []byte) { m.out = &outcome{forward: raw} }
 
-// surplus takes out members that another reader could take for those that we judge.
+// tooMany refuses a message that has more of something than can be looked at.
+func (m *message) tooMany(path, rule, what string) {
+	text := "mcp-refit: this message was not passed on: it has " + what
+	m.decide(Decision{Path: path, Rule: rule, Verdict: VerdictRefused, Reason: what})
+	switch m.env.Kind {
+	case rewrite.KindRequest:
+		m.refuse(codeInvalidRequest, text)
+	case rewrite.KindResult, rewrite.KindError:
+		m.replace(errorMessage(m.id(), codeInternal, text))
+	default:
+		m.drop()
+	}
+}
+
+// envelope leaves one reading of what the message is.
+func (m *message) envelope() { m.surplus(m.env.Surplus) }
+
+// surplus takes out members that another reader could take for those that we
+// judge, of which there may be a few.
 func (m *message) surplus(spans []rewrite.Span) {
+	if len(spans) > rewrite.MaxSurplus {
+		m.tooMany("", "surplus", "more members that are written twice or in another case than are looked at")
+		return
+	}
 	for _, s := range spans {
 		m.edits.Remove(s)
 	}

@@ -99,7 +99,9 @@ func (m *message) refitForm() {
 		return
 	}
 	questions := rewrite.FindQuestions(m.raw, m.env)
-	m.surplus(questions.Surplus)
+	if m.surplus(questions.Surplus); m.out != nil {
+		return
+	}
 	q := questions.List[0]
 	one := m.newCall()
 	m.watch(one)

@@ -41,7 +41,6 @@ var messages = sync.Pool{New: func() any { return new(message) }}
 
 // handle handles a message that is no batch: track, find and decide, apply.
 func (m *message) handle() outcome {
-	m.surplus(m.env.Surplus)
 	m.track()
 	if m.policy != nil && m.out == nil {
 		for _, step := range steps[m.to] {
@@ -57,6 +56,7 @@ func (m *message) handle() outcome {
 // settles the outcome, which ends the message's way.
 var steps = [2][]func(*message){
 	ToServer: {
+		(*message).envelope,
 		(*message).plainElicitation,
 		(*message).clientIcons,
 		(*message).questionID,
@@ -64,6 +64,7 @@ var steps = [2][]func(*message){
 		(*message).checkInputResponses,
 	},
 	ToClient: {
+		(*message).envelope,
 		(*message).learnServer,
 		(*message).refitForm,
 		(*message).refitInputRequests,

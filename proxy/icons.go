@@ -108,7 +108,7 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 	defer j.done()
 	sets, err := j.finder.Icons(m.raw, m.env, at)
 	if err != nil {
-		m.tooManyIcons(err)
+		m.tooMany("icons", "icon", err.Error())
 		return
 	}
 	if len(sets) == 0 {
@@ -133,20 +133,6 @@ func (m *message) icons(at rewrite.Place, leaveOut bool) {
 	if len(j.late) > 0 && !m.policy.Config.Observe {
 		m.incomplete = true
 		m.announce(j.late)
-	}
-}
-
-// tooManyIcons refuses a message with more icons than can be judged.
-func (m *message) tooManyIcons(err error) {
-	text := "mcp-refit: this message was not passed on: it has " + err.Error()
-	m.decide(Decision{Path: "icons", Rule: "icon", Verdict: VerdictRefused, Reason: err.Error()})
-	switch m.env.Kind {
-	case rewrite.KindRequest:
-		m.refuse(codeInvalidRequest, text)
-	case rewrite.KindResult:
-		m.replace(errorMessage(m.id(), codeInternal, text))
-	default:
-		m.drop()
 	}
 }
 

@@ -17,7 +17,12 @@ func (m *message) refitInputRequests() {
 		return
 	}
 	q := rewrite.FindQuestions(m.raw, m.env)
-	m.surplus(q.Surplus)
+	if m.surplus(q.Surplus); len(q.List) > rewrite.MaxQuestions {
+		m.tooMany("inputRequests", "form", "more questions than are looked at")
+	}
+	if m.out != nil {
+		return
+	}
 	if len(q.List) == 0 {
 		return
 	}

@@ -22,7 +22,12 @@ func (m *message) checkInputResponses() {
 		return
 	}
 	a := rewrite.FindAnswers(m.raw, m.env)
-	m.surplus(a.Surplus)
+	if m.surplus(a.Surplus); len(a.List) > rewrite.MaxQuestions {
+		m.tooMany("inputResponses", "answer", "more answers than are looked at")
+	}
+	if m.out != nil {
+		return
+	}
 	if a.Responses.At.Empty() && a.State.At.Empty() {
 		return
 	}

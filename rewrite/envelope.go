@@ -31,8 +31,22 @@ type Envelope struct {
 
 	// Surplus lists members of the envelope that another reader may take for
 	// the ones above: earlier duplicates, and names in another case. They are
-	// to be removed before the message is passed on.
+	// to be removed before the message is passed on, or, if they are more than
+	// [MaxSurplus], with the whole message.
 	Surplus []Span
+}
+
+// MaxSurplus bounds how many surplus members are listed; one more says that
+// there are more. Each costs us some 100 bytes, and as little as seven bytes of
+// the message.
+const MaxSurplus = 1024
+
+// more adds one to the surplus members, within the bound.
+func more(surplus []Span, at Span) []Span {
+	if len(surplus) > MaxSurplus {
+		return surplus
+	}
+	return append(surplus, at)
 }
 
 // ErrNotMessage says that a text is JSON but no JSON-RPC 2.0 message.
@@ -81,10 +95,10 @@ func (s *scanner) member(value Span) {
 	switch {
 	case m == memberNone:
 	case !exact:
-		s.surplus = append(s.surplus, at)
+		s.surplus = more(s.surplus, at)
 	default:
 		if earlier := s.top[m].at; !earlier.Empty() {
-			s.surplus = append(s.surplus, earlier)
+			s.surplus = more(s.surplus, earlier)
 		}
 		s.top[m].at, s.top[m].value = at, value
 	}
@@ -159,7 +173,7 @@ func (s *scanner) kind(env *Envelope) {
 			hasResult, env.Result = false, Span{}
 		case method.Empty(): // a failure, to every reader from now on, so that nobody waits
 			hasResult, env.Result = false, Span{}
-			env.Surplus = append(env.Surplus, s.top[memberResult].at)
+			env.Surplus = more(env.Surplus, s.top[memberResult].at)
 		}
 	}
 	if !method.Empty() {

@@ -41,9 +41,15 @@ type Questions struct {
 
 	// Surplus lists the members that another reader could take for those
 	// above: duplicates and names in another case. A message that has any is
-	// to be passed on without them.
+	// to be passed on without them, and one that has more than [MaxSurplus] not
+	// at all.
 	Surplus []Span
 }
+
+// MaxQuestions bounds how many questions, or answers, of one message are
+// listed; one more says that there are more. Each costs us some 300 bytes, and
+// as little as six bytes of the message.
+const MaxQuestions = 4096
 
 // Without returns the text at s, without the members of Surplus that stand in it.
 func (q *Questions) Without(raw []byte, s Span) []byte {
@@ -86,12 +92,16 @@ func (q *Questions) inputRequests(raw []byte, in Span, path string) {
 	for e := range Members(raw, requests.Value) {
 		one := q.entry(raw, e, path+".inputRequests."+e.Key)
 		if i, twice := last[e.Key]; twice {
-			q.Surplus = append(q.Surplus, q.List[i].Entry)
-			q.List[i] = one
+			q.List[i], q.Surplus = one, more(q.Surplus, q.List[i].Entry)
+			if len(q.Surplus) > MaxSurplus {
+				return
+			}
 			continue
 		}
 		last[e.Key] = len(q.List)
-		q.List = append(q.List, one)
+		if q.List = append(q.List, one); len(q.List) > MaxQuestions {
+			return
+		}
 	}
 	elicitations := q.List[:0]
 	for _, one := range q.List {
@@ -130,11 +140,11 @@ func unique(raw []byte, obj Span, surplus *[]Span, names ...string) []Member {
 				continue
 			}
 			if m.Key != n {
-				*surplus = append(*surplus, m.At)
+				*surplus = more(*surplus, m.At)
 				continue
 			}
 			if !found[i].At.Empty() {
-				*surplus = append(*surplus, found[i].At)
+				*surplus = more(*surplus, found[i].At)
 			}
 			found[i] = m
 		}
@@ -165,12 +175,16 @@ func FindAnswers(raw []byte, env Envelope) Answers {
 	last := map[string]int{}
 	for e := range Members(raw, a.Responses.Value) {
 		if i, twice := last[e.Key]; twice {
-			a.Surplus = append(a.Surplus, a.List[i].At)
-			a.List[i] = e
+			a.List[i], a.Surplus = e, more(a.Surplus, a.List[i].At)
+			if len(a.Surplus) > MaxSurplus {
+				break
+			}
 			continue
 		}
 		last[e.Key] = len(a.List)
-		a.List = append(a.List, e)
+		if a.List = append(a.List, e); len(a.List) > MaxQuestions {
+			break
+		}
 	}
 	return a
 }
