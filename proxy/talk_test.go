@@ -17,8 +17,12 @@ type talk struct {
 
 func newTalk(t *testing.T, change ...func(*policy.Config)) *talk {
 	t.Helper()
+	return talkUnder(t, testPolicy(t, change...))
+}
+
+func talkUnder(t *testing.T, p func() *policy.Policy) *talk {
 	k := &talk{t: t}
-	k.session = &session{proxy: &Proxy{Policy: testPolicy(t, change...)}, known: true}
+	k.session = &session{proxy: &Proxy{Policy: p}, known: true}
 	k.session.send = func(_ Direction, raw []byte) bool {
 		if k.deaf {
 			return false
