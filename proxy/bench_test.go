@@ -1,10 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -108,27 +104,6 @@ func (r *repeating) Read(p []byte) (int, error) {
 	n := copy(p, r.text[r.at:])
 	r.at = (r.at + n) % len(r.text)
 	return n, nil
-}
-
-func BenchmarkFrame(b *testing.B) {
-	for _, size := range []int{100, 10_000, 1_000_000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			line := append(bytes.Repeat([]byte("x"), size), '\n')
-			f := frameReader{r: &repeating{text: line}, max: 64 << 20}
-			w := newFrameWriter(io.Discard)
-			b.SetBytes(int64(len(line)))
-			b.ReportAllocs()
-			for b.Loop() {
-				fr, err := f.next(context.Background())
-				if err != nil || fr.tooLarge != "" || len(fr.line) != size {
-					b.Fatal(err, fr.tooLarge)
-				}
-				if err := w.write(fr.line, fr.wire); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 // A message that is too large, read to its end without being kept.

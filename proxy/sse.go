@@ -279,12 +279,20 @@ func (p *sseParser) wholeLine(c byte) {
 	}
 	text = append(p.foreign.before(text), p.foreign.rest()...)
 	if name, ok := bytes.CutPrefix(text, []byte(fieldEvent+":")); ok {
-		p.name = string(bytes.TrimPrefix(name, []byte(" ")))
+		p.name = eventName(bytes.TrimPrefix(name, []byte(" ")))
 	} else if string(text) == fieldEvent {
 		p.name = ""
 	}
 	p.pass(append(append(p.line[:skip], text...), c))
 	p.line = p.line[:0]
+}
+
+// eventName is the name as a string, which takes no memory for the usual one.
+func eventName(name []byte) string {
+	if string(name) == "message" {
+		return "message"
+	}
+	return string(name)
 }
 
 // endEvent reads the blank line that ends an event.

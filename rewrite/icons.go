@@ -108,7 +108,7 @@ func (c *carriers) add(s IconSet) {
 		return
 	}
 	if c.left--; c.left >= 0 {
-		c.sets = append(c.sets, s)
+		c.sets = push(c.sets, s)
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *carriers) entries(s *IconSet, key Span, value int) int {
 	end := c.array(value, func(at, _ int) int {
 		one, end := c.icon(at)
 		if c.left--; c.left >= 0 {
-			c.icons = append(c.icons, one)
+			c.icons = push(c.icons, one)
 		}
 		return end
 	})
