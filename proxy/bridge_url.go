@@ -156,7 +156,7 @@ type remote struct {
 	closed    bool                    // nothing more is sent
 	open      map[string]*post        // who waits for a response, by its id
 	questions map[string]openQuestion // of the server, by their ids
-	dropped   map[string]openQuestion // those of the session that was lost last
+	dropped   map[string]openQuestion // those of sessions that are lost
 	pending   int                     // messages that keep the end from coming
 	idle      chan struct{}           // closed when there are none any more; nil: nobody waits for that
 	url       *url.URL                // of the MCP endpoint

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,8 +34,8 @@ func TestRunURLLife(t *testing.T) {
 
 func FuzzRunURLLife(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 0, 4, 0, 6, 1})
-	f.Add([]byte{0, 5, 0, 4, 0, 7, 3, 0, 2, 5, 1})
-	f.Add([]byte{0, 0, 0, 15, 23, 4, 4, 0, 8, 12, 3, 7, 7, 1, 9})
+	f.Add([]byte{0, 5, 8, 0, 4, 0, 7, 3, 0, 2, 5, 8, 1})
+	f.Add([]byte{0, 5, 0, 5, 4, 0, 8, 7, 8, 7, 0, 14, 8, 1, 10}) // answers to a session that is lost
 	f.Fuzz(func(t *testing.T, steps []byte) { urlLife(t, steps[:min(len(steps), 64)]) })
 }
 
@@ -109,7 +110,7 @@ func (s *lifeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case what == lifeAsk:
 			begun = true
 			q := fmt.Sprintf(`"q%d"`, len(s.asked))
-			s.asked[q] = s.session
+			s.asked[q], _ = strconv.Atoi(r.Header.Get(headerSession))
 			writeEvents(w, "data: "+asks(q, "n", asksInt)+"\n\n")
 		case what == lifeStream || begun:
 			writeEvents(w, "data: "+result+"\n\n")
@@ -126,6 +127,7 @@ func urlLife(t *testing.T, steps []byte) {
 	runBridge(t, &Proxy{}, s.ServeHTTP, func(t *testing.T, b *testBridge) {
 		begin(b)
 		heard, cancelled, forgot, calls := map[string]int{}, map[string]bool{}, 0, 0
+		var questions []string // that the client has not answered
 		hear := func(line string) {
 			raw := []byte(line)
 			env, err := rewrite.Scan(raw)
@@ -134,7 +136,7 @@ func urlLife(t *testing.T, steps []byte) {
 			case err != nil:
 				t.Errorf("%s: %v", line, err)
 			case env.Method == "elicitation/create":
-				b.send(accept(id, `{"n":1}`))
+				questions = append(questions, id)
 			case env.Method == "notifications/cancelled": // of a question in a lost session
 			case env.Kind == rewrite.KindResult && !strings.Contains(line, `"of":`+id+`}`):
 				t.Errorf("call %s got %s", id, line)
@@ -145,7 +147,7 @@ func urlLife(t *testing.T, steps []byte) {
 		for _, step := range steps {
 			open := slices.Sorted(maps.Keys(s.act))
 			open = slices.DeleteFunc(open, func(id string) bool { return heard[id] > 0 || cancelled[id] })
-			switch what, which := step%8, int(step/8); {
+			switch what, which := step%9, int(step/9); {
 			case what == 0 && len(open) < 8:
 				calls++
 				id := fmt.Sprint(calls)
@@ -160,7 +162,10 @@ func urlLife(t *testing.T, steps []byte) {
 				forgot++
 			case what == 7:
 				time.Sleep(time.Duration(which) * time.Second)
-			case len(open) == 0:
+			case what == 8 && len(questions) > 0:
+				b.send(accept(questions[0], `{"n":1}`)) // given up by the server, perhaps
+				questions = questions[1:]
+			case what == 8, len(open) == 0:
 			case what == 6:
 				id := open[which%len(open)]
 				cancelled[id] = true

@@ -30,6 +30,10 @@ func (r *remote) asked(data []byte, env rewrite.Envelope, on *post) {
 		key := canonicalID(id)
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if on != nil && on.generation != r.session.generation {
+			r.dropQuestion(key, openQuestion{bytes.Clone(id), on})
+			return
+		}
 		if r.questions == nil {
 			r.questions = make(map[string]openQuestion)
 		}
@@ -152,13 +156,25 @@ func (r *remote) askedBy(q openQuestion) (call *post, ids [][]byte) {
 func (r *remote) dropQuestions() {
 	r.mu.Lock()
 	lost := r.questions
-	r.questions, r.dropped = nil, lost
+	r.questions = nil
+	for key, q := range lost {
+		r.dropQuestion(key, q)
+	}
 	r.mu.Unlock()
 	for _, q := range lost {
 		if err := r.deliver(cancelledMessage(q.id, "the server has lost the session"), nil); err != nil {
 			r.log().Error("a cancellation is no message", zap.Error(err))
 		}
 	}
+}
+
+// dropQuestion notes a question of a session that is lost, so that its answer
+// reaches no other. The caller holds the lock.
+func (r *remote) dropQuestion(key string, q openQuestion) {
+	if r.dropped == nil || len(r.dropped) >= maxQuestions {
+		r.dropped = make(map[string]openQuestion)
+	}
+	r.dropped[key] = q
 }
 
 // isDropped reports, once, whether a message answers what the server had asked
