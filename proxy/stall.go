@@ -8,7 +8,7 @@ import (
 
 const (
 	// stallWait is how long a write to the server may take before the client's
-	// stream is read ahead.
+	// stream is read ahead; it may take twice as long.
 	stallWait = time.Second
 	// maxAhead bounds what is read ahead of a server that does not read, in
 	// bytes. What a pipe or socket can hold is less, so that the end of a client
@@ -31,7 +31,10 @@ type stallWatch struct {
 	err     error         // what ended the client's stream; guarded by reading
 
 	mu      sync.Mutex
-	timer   *time.Timer // of the write under way
+	timer   *time.Timer // of the write under way, or of one before it
+	armed   bool        // the timer runs
+	writes  uint64      // writes begun
+	timed   uint64      // the write that the timer was set for
 	writing bool
 	ended   bool // the client's stream
 }
@@ -71,12 +74,21 @@ func (s *stallWatch) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = true
-	wait := stallWait
-	if s.ended {
-		wait = s.wait
+	s.writes++
+	switch {
+	case s.ended:
+		s.set(s.wait)
+	case !s.armed:
+		s.set(stallWait)
 	}
+}
+
+// set sets the timer, for the write under way. A timer that is set wakes a
+// thread, so that one which runs is left alone: it finds out what it is for.
+func (s *stallWatch) set(wait time.Duration) {
+	s.armed, s.timed = true, s.writes
 	if s.timer == nil {
-		s.timer = time.AfterFunc(wait, s.stalled)
+		s.timer = time.AfterFunc(wait, s.elapsed)
 		return
 	}
 	s.timer.Reset(wait)
@@ -86,7 +98,20 @@ func (s *stallWatch) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = false
-	s.timer.Stop()
+}
+
+// elapsed is called when the timer has run out.
+func (s *stallWatch) elapsed() {
+	s.mu.Lock()
+	s.armed = false
+	late := s.writing && s.timed == s.writes
+	if s.writing && !late { // for a write that is over
+		s.set(stallWait)
+	}
+	s.mu.Unlock()
+	if late {
+		s.stalled()
+	}
 }
 
 // stalled is called when a write takes its time.
@@ -128,6 +153,6 @@ func (s *stallWatch) readAhead() {
 	defer s.mu.Unlock()
 	s.ended = true
 	if s.writing {
-		s.timer.Reset(max(s.wait-stallWait, 0)) // it has had the other part
+		s.set(max(s.wait-stallWait, 0)) // it has had the other part
 	}
 }
