@@ -81,7 +81,7 @@ func Wrap(text []byte, f Format, o Options) ([]byte, []Result, error) {
 // undoes makes sure that what was wrapped can be unwrapped to the last byte.
 func undoes(out, text []byte, f Format, results []Result) error {
 	back, _, err := each(out, f, func(s *server) ([]edit, State, string) {
-		if !slices.Contains(results, s.result(Wrapped, "")) {
+		if !s.ours() || !slices.Contains(results, s.result(Wrapped, "")) { // another may have its name
 			return nil, Already, ""
 		}
 		edits, reason := s.unwrap(out, f.Syntax)
