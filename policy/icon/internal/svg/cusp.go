@@ -30,6 +30,27 @@ func (p path) still(at point) bool {
 	return true
 }
 
+// closed moves the end of a subpath that is closed onto its start, where the
+// two are nearer to each other than gap, as the sums of rounded numbers are.
+// rasterx draws no join at the ends of a line that is too short for it.
+func (p path) closed(gap float64) path {
+	out := make(path, 0, len(p))
+	var start point
+	for _, s := range p {
+		switch n := len(out) - 1; {
+		case s.op == 'M':
+			start = s.points[0]
+		case s.op == 'Z' && n >= 0 && out[n].op != 'M' && out[n].op != 'Z':
+			end := &out[n].points[out[n].count()-1]
+			if math.Hypot(end.x-start.x, end.y-start.y) < gap {
+				*end = start
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // cutAtCusps ends a subpath and begins a new one wherever its course turns
 // right back. rasterx takes such a point for a straight line and draws no
 // join; where joins and caps are both round, two caps are the same as a join.

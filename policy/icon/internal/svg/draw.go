@@ -184,6 +184,7 @@ func (c *canvas) stroke(p path, m matrix, s style) []float32 {
 	}
 	dasher.SetStroke(fixed.Int26_6(width*64), fixed.Int26_6(min(s.miter, 1000)*64), caps[s.cap], nil, nil, joins[s.join], dashes, offset*scale)
 	c.scanner.SetWinding(true)
+	p = p.closed(s.width / 100)
 	if s.cap != "butt" {
 		p = p.withDots()
 	}
