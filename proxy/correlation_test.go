@@ -115,7 +115,7 @@ func correlate(t *testing.T, p func() *policy.Policy, steps []byte) {
 func TestAnswerWithoutDeadline(t *testing.T) {
 	for _, wait := range []time.Duration{11 * time.Minute, 25 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWire(t, nil)
+			w := newWire(t, nil, nil)
 			defer w.end()
 			call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}` + "\n"
 			for _, said := range []struct {

@@ -52,7 +52,7 @@ func newIconSite(t testing.TB, handler http.HandlerFunc) *iconSite {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(time.Hour), // a bubble's clock begins in 2000
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

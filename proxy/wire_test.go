@@ -5,6 +5,7 @@ import (
 	"context"
 	goflag "flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,10 +13,12 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/mcp-refit/mcp-refit/policy"
+	"github.com/mcp-refit/mcp-refit/policy/icon"
 )
 
 var update = goflag.Bool("update", false, "write what the wire transcripts have to be")
@@ -25,7 +28,8 @@ var update = goflag.Bool("update", false, "write what the wire transcripts have 
 // to-client). "to-server same" stands for the very bytes that were said; where
 // there is no such part, nothing arrives. A line "flags: …" in the prose sets
 // the policy. ${CR} and ${BOM} are what an editor would hide or mend; ${sealed} is
-// the state that the client was given last, which is another one each time.
+// the state that the client was given last, which is another one each time;
+// ${icons} is the host of the icons. A part "later" lets so much time pass.
 const wireDir = "../testdata/wire"
 
 func TestWire(t *testing.T) {
@@ -33,21 +37,35 @@ func TestWire(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no transcripts", err)
 	}
+	site := newIconSite(t, serveWireIcons) // outside of the bubbles, whose time stands still while it is asked
 	for _, file := range files {
 		name, _ := filepath.Rel(wireDir, file)
 		t.Run(strings.TrimSuffix(filepath.ToSlash(name), ".txtar"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { playTranscript(t, file) })
+			synctest.Test(t, func(t *testing.T) { playTranscript(t, file, site) })
 		})
 	}
 }
 
-func playTranscript(t *testing.T, file string) {
+// serveWireIcons serves the icons of the transcripts.
+func serveWireIcons(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/a.png", "/b.png":
+		servePNG(w, r)
+	case "/c.svg":
+		w.Header().Set("Content-Type", "image/svg+xml")
+		_, _ = w.Write([]byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><script>alert(1)</script><path fill="red" d="M0 0h8v8H0z"/></svg>`))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func playTranscript(t *testing.T, file string, site *iconSite) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive := txtar.Parse(data)
-	w := newWire(t, archive.Comment)
+	w := newWire(t, archive.Comment, site)
 	defer w.end()
 
 	played := txtar.Archive{Comment: archive.Comment}
@@ -79,6 +97,8 @@ type wire struct {
 	says   [2]*queue // by the direction of what is said
 	hears  [2]*notes // likewise
 	sealed string
+	icons  *icon.Fetcher
+	host   string // of the icons
 	cancel context.CancelFunc
 	done   chan error
 }
@@ -105,7 +125,7 @@ func (n *notes) take() string {
 	return text
 }
 
-func newWire(t *testing.T, prose []byte) *wire {
+func newWire(t *testing.T, prose []byte, site *iconSite) *wire {
 	config := policy.Default()
 	for line := range strings.Lines(string(prose)) {
 		flags, ok := strings.CutPrefix(line, "flags: ")
@@ -113,6 +133,9 @@ func newWire(t *testing.T, prose []byte) *wire {
 			continue
 		}
 		for _, f := range strings.Fields(flags) {
+			if site != nil {
+				f = strings.ReplaceAll(f, "${icons}", site.host)
+			}
 			name, value, set := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 			if !set {
 				value = "true"
@@ -127,10 +150,17 @@ func newWire(t *testing.T, prose []byte) *wire {
 		t.Fatal(err)
 	}
 	p := &Proxy{Policy: func() *policy.Policy { return compiled }}
+	if site != nil {
+		// One fetch every four seconds: what comes right behind another is late.
+		p.Icons = &icon.Fetcher{Worker: []string{os.Args[0], iconWorkerArg}, AllowPrivate: true, RootCAs: site.cas, HostRate: 0.25}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &wire{
 		says:  [2]*queue{newQueue(), newQueue()},
-		hears: [2]*notes{new(notes), new(notes)}, cancel: cancel, done: make(chan error, 1),
+		hears: [2]*notes{new(notes), new(notes)}, icons: p.Icons, cancel: cancel, done: make(chan error, 1),
+	}
+	if site != nil {
+		w.host = site.host
 	}
 	go func() {
 		w.done <- p.Run(ctx, Stream{R: w.says[ToServer], W: w.hears[ToClient]}, Stream{R: w.says[ToClient], W: w.hears[ToServer]})
@@ -143,6 +173,9 @@ func (w *wire) end() {
 	w.says[ToClient].Close()
 	w.cancel()
 	<-w.done
+	if w.icons != nil {
+		w.icons.Close()
+	}
 }
 
 var stateMember = regexp.MustCompile(`"requestState":"([^"]*)"`)
@@ -150,13 +183,27 @@ var stateMember = regexp.MustCompile(`"requestState":"([^"]*)"`)
 // say has a peer say what stands in its part of the transcript, and returns
 // the parts that come of it.
 func (w *wire) say(t *testing.T, said txtar.File) []txtar.File {
+	if said.Name == "later" {
+		pause, err := time.ParseDuration(strings.TrimSpace(string(said.Data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pause) // of the bubble's clock
+		synctest.Wait()
+		return w.heard("")
+	}
 	to, ok := map[string]Direction{"client": ToServer, "server": ToClient}[said.Name]
 	if !ok {
 		t.Fatalf("a part of the transcript is called %q", said.Name)
 	}
-	text := strings.NewReplacer("${sealed}", w.sealed, "${CR}", "\r", "${BOM}", "\ufeff").Replace(string(said.Data))
+	text := strings.NewReplacer("${sealed}", w.sealed, "${CR}", "\r", "${BOM}", "\ufeff", "${icons}", w.host).Replace(string(said.Data))
 	w.says[to].add(text)
 	synctest.Wait()
+	return w.heard(text)
+}
+
+// heard are the parts that came of what was said since it was called last.
+func (w *wire) heard(text string) []txtar.File {
 	var heard []txtar.File
 	for to, name := range [2]string{ToServer: "to-server", ToClient: "to-client"} {
 		got := w.hears[to].take()
@@ -170,6 +217,9 @@ func (w *wire) say(t *testing.T, said txtar.File) []txtar.File {
 		if m := stateMember.FindStringSubmatch(got); m != nil && Direction(to) == ToClient && !strings.Contains(text, m[0]) {
 			w.sealed = m[1]
 			got = strings.ReplaceAll(got, m[1], "${sealed}")
+		}
+		if w.host != "" {
+			got = strings.ReplaceAll(got, w.host, "${icons}")
 		}
 		heard = append(heard, txtar.File{Name: name, Data: []byte(got)})
 	}
