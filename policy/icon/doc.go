@@ -17,8 +17,8 @@
 // apart may be dialled, and IPv4 addresses inside IPv6 ones are judged as well
 // (address.go). A name is looked up with the root dot. Redirects are followed
 // within the origin. A request carries no cookie, credential, Referer or
-// conditional header, and no proxy of the environment is asked; each phase has
-// a bound of its own, and a compressed body is left unread.
+// conditional header, and no proxy of the environment is asked;
+// SSL_CERT_FILE and SSL_CERT_DIR hold as for any Go program ([Fetcher.RootCAs]). Each phase has a bound of its own, and a compressed body is left unread.
 //
 // # Waiting
 //

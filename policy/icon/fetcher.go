@@ -32,7 +32,8 @@ type Fetcher struct {
 	// AllowHTTP lets icons come over plain http.
 	AllowHTTP bool
 	// RootCAs are the certificate authorities that are trusted. Nil is the
-	// system's, SSL_CERT_FILE and SSL_CERT_DIR included.
+	// system's, which SSL_CERT_FILE and SSL_CERT_DIR of the environment override
+	// on Unix systems other than macOS, as [x509.SystemCertPool] says.
 	RootCAs *x509.CertPool
 	// Resolver looks names up. Nil is [net.DefaultResolver].
 	Resolver *net.Resolver
