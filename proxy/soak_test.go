@@ -161,6 +161,7 @@ func overStdio(t *testing.T, p *Proxy, legacy bool) {
 	if err := <-r.done; err != nil {
 		t.Errorf("Run: %v", err)
 	}
+	r.cancel() // or the test's own context remembers it
 }
 
 // overURL is the life of one session of RunURL.
@@ -306,7 +307,7 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lives := soakLives(t)
+	lives, idle := soakLives(t)
 	periods := max(4, int(length/time.Minute))
 	var second held
 	for period := range periods {
@@ -321,15 +322,18 @@ func TestSoak(t *testing.T) {
 		}
 		busy.Wait()
 		if period == 1 {
+			idle()
 			second = hold()
 			t.Logf("after period 2 of %d: %+v", periods, second)
 		}
 	}
+	idle()
 	last := hold()
 	for range 1000 {
 		if last.within(second) {
 			break
 		}
+		idle()
 		last = hold()
 	}
 	t.Logf("%d calls answered, %d progress, %d questions and %d other notifications accounted for, %d restarts with a sealed question open; at the end: %+v",
@@ -342,8 +346,9 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakLives are the lives of a session: one of each transport and era.
-func soakLives(t *testing.T) []func() {
+// soakLives are the lives of a session: one of each transport and era. idle
+// closes the connections to the server that are kept for the next request.
+func soakLives(t *testing.T) (lives []func(), idle func()) {
 	policies := []*policy.Policy{testPolicy(t)(), testPolicy(t, func(c *policy.Config) { c.Answers.FillDefaults = true })()}
 	var turn atomic.Int64
 	reloading := func() *policy.Policy { return policies[turn.Add(1)/64%2] }
@@ -378,5 +383,5 @@ func soakLives(t *testing.T) []func() {
 		func() { overHTTP(t, "bridge", bridge.url, false, nil) },
 		func() { overURL(t, made(), true) },
 		func() { overURL(t, made(), false) },
-	}
+	}, transport.CloseIdleConnections
 }
