@@ -18,6 +18,7 @@ import (
 // /version, /metrics, and where the policy says so /debug/pprof/.
 type admin struct {
 	live    *livePolicy
+	certs   *certificates // nil without TLS
 	metrics *metrics
 	reach   func(context.Context) error // whether the server can be reached
 	pprof   bool
@@ -47,11 +48,12 @@ func (a *admin) handler() http.Handler {
 }
 
 // A readiness is what /readyz answers. A reload that failed is no reason not
-// to be ready: the policy before it is in force.
+// to be ready: the policy, or the certificate, before it is in force.
 type readiness struct {
 	Ready   bool      `json:"ready"`
 	Server  string    `json:"server"`            // "ok", or why it can't be reached or started
 	Policy  string    `json:"policy"`            // "ok", or why its last reload failed
+	TLS     string    `json:"tls,omitempty"`     // the same of the certificate; empty without one
 	Loaded  time.Time `json:"loaded"`            // when the policy in force was read
 	Waiting []string  `json:"waiting,omitempty"` // settings that were changed and wait for the next start
 	Ending  bool      `json:"ending,omitempty"`
@@ -66,6 +68,12 @@ func (a *admin) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := a.live.lastFault(); err != nil {
 		ready.Policy = err.Error()
+	}
+	if a.certs != nil {
+		ready.TLS = "ok"
+		if err := a.certs.lastFault(); err != nil {
+			ready.TLS = err.Error()
+		}
 	}
 	ready.Loaded, ready.Waiting = a.live.state()
 	if a.ending.Err() != nil {

@@ -22,9 +22,8 @@ func childLimits(l *policy.LimitsConfig) proxy.ChildLimits {
 	}
 }
 
-// serveChildren serves over HTTP a server that speaks stdio. running is told
-// how many children there are.
-func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, log *zap.Logger, health *health, running func(int)) error {
+// serveChildren serves over HTTP a server that speaks stdio.
+func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *target, log *zap.Logger, health *health, watching *watching) error {
 	c := p.Config
 	children := &proxy.ChildTransport{
 		Start:      health.start,
@@ -33,7 +32,7 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 		Proxy:      px,
 		Log:        log,
 		OnStray:    px.OnStray,
-		OnChildren: running,
+		OnChildren: watching.children,
 		OnSilentEnd: func(how string) {
 			health.set(errors.New("the server " + how + " before it said anything"))
 		},
@@ -47,5 +46,5 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 	}
 	defer l.Close()
 	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("path", c.HTTP.Path), zap.Strings("command", t.command))
-	return serveHTTP(ctx, l, maxConnections, px, px.Drain, c, log)
+	return serveHTTP(ctx, l, maxConnections, px, px.Drain, watching.certs, c, log)
 }

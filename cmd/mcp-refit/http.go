@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io/fs"
@@ -59,8 +58,9 @@ func listener(ctx context.Context, address string) (l net.Listener, loopback boo
 
 // serveHTTP serves handler until ctx ends, and then lets calls under way
 // finish for at most the policy's grace. drain ends the streams that would
-// never finish. connections is how many there may be at once.
-func serveHTTP(ctx context.Context, l net.Listener, connections int, handler http.Handler, drain func(), c *policy.Config, log *zap.Logger) error {
+// never finish. connections is how many there may be at once; certs is nil
+// without TLS.
+func serveHTTP(ctx context.Context, l net.Listener, connections int, handler http.Handler, drain func(), certs *certificates, c *policy.Config, log *zap.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
@@ -72,8 +72,9 @@ func serveHTTP(ctx context.Context, l net.Listener, connections int, handler htt
 	l = netutil.LimitListener(l, connections)
 	done := make(chan error, 1)
 	go func() {
-		if c.HTTP.TLSCert != "" {
-			done <- server.ServeTLS(l, c.HTTP.TLSCert, c.HTTP.TLSKey)
+		if certs != nil {
+			server.TLSConfig = certs.config()
+			done <- server.ServeTLS(l, "", "")
 		} else {
 			done <- server.Serve(l)
 		}
@@ -92,8 +93,11 @@ func serveHTTP(ctx context.Context, l net.Listener, connections int, handler htt
 	return nil
 }
 
+// servesTLS reports whether clients come over TLS.
+func servesTLS(c policy.HTTPConfig) bool { return c.Listen != "" && c.TLSCert != "" }
+
 // reverseProxy serves the server at a URL over HTTP.
-func reverseProxy(ctx context.Context, px *proxy.Proxy, p *policy.Policy, u *url.URL, log *zap.Logger) error {
+func reverseProxy(ctx context.Context, px *proxy.Proxy, p *policy.Policy, u *url.URL, certs *certificates, log *zap.Logger) error {
 	if err := upstream(px, p.Config, u); err != nil {
 		return err
 	}
@@ -103,16 +107,11 @@ func reverseProxy(ctx context.Context, px *proxy.Proxy, p *policy.Policy, u *url
 	}
 	defer l.Close()
 	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("server", u.Redacted()))
-	return serveHTTP(ctx, l, maxConnections, px, px.Drain, p.Config, log)
+	return serveHTTP(ctx, l, maxConnections, px, px.Drain, certs, p.Config, log)
 }
 
 // listen opens the address that is served, and sets who may come.
 func listen(ctx context.Context, px *proxy.Proxy, c *policy.Config, log *zap.Logger) (net.Listener, error) {
-	if c.HTTP.TLSCert != "" {
-		if _, err := tls.LoadX509KeyPair(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {
-			return nil, usagef("--tls-cert, --tls-key: %v", err)
-		}
-	}
 	l, loopback, err := listener(ctx, c.HTTP.Listen)
 	if err != nil {
 		return nil, err

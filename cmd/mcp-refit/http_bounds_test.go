@@ -76,7 +76,7 @@ func bounded(t *testing.T, test func(t *testing.T, dial func() *testConn, stop f
 		ctx, stop := context.WithCancel(t.Context())
 		t.Cleanup(stop)
 		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-finish })
-		go func() { done <- serveHTTP(ctx, l, 2, handler, func() {}, policy.Default(), zap.NewNop()) }()
+		go func() { done <- serveHTTP(ctx, l, 2, handler, func() {}, nil, policy.Default(), zap.NewNop()) }()
 		test(t, dial, stop, finish, done)
 	})
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +64,7 @@ func newLivePolicy(s *settings, flags *pflag.FlagSet, command []string) (*livePo
 
 // load reads the policy of this server.
 func (l *livePolicy) load() (*policy.Policy, error) {
-	l.seen = l.identity()
+	l.seen = identityOf(l.settings.file)
 	general, err := l.read()
 	if err != nil {
 		return nil, err
@@ -215,90 +212,27 @@ func fixedChanges(diff []string) []string {
 	return out
 }
 
-// settle is how long after a change the file is read: editors and Kubernetes
-// write in several steps. What is half written even then has a fault, and is
-// read again after the next step.
-const settle = 100 * time.Millisecond
-
-// watcher watches the file's directory, not the file: editors put a new file
-// in its place, and in a ConfigMap's volume it is a symlink to a symlink whose
-// swap touches neither. It is nil where files can't be watched; then the signal
-// is left.
+// watcher watches the file. It is nil where files can't be watched; then the
+// signal is left.
 func (l *livePolicy) watcher() *fsnotify.Watcher {
-	w, err := fsnotify.NewWatcher()
-	if err == nil {
-		if err = w.Add(filepath.Dir(l.settings.file)); err == nil {
-			return w
-		}
-		w.Close()
+	w, err := watchFiles(l.settings.file)
+	if err != nil {
+		l.log.Warn("the policy file can't be watched; SIGHUP reloads it", zap.Error(err))
+		return nil
 	}
-	l.log.Warn("the policy file can't be watched; SIGHUP reloads it", zap.Error(err))
-	return nil
+	return w
 }
 
-// follow reloads when the file changes, and on each value of hangup, until ctx
-// ends. It closes the watcher.
-func (l *livePolicy) follow(ctx context.Context, w *fsnotify.Watcher, hangup <-chan os.Signal) {
-	var events chan fsnotify.Event
-	var errs chan error
-	if w != nil {
-		defer w.Close()
-		events, errs = w.Events, w.Errors
-	}
-	timer := time.NewTimer(settle) // for what has changed since it was read
-	defer timer.Stop()
-	waiting := true
-	look := func() {
-		// Not put off by further events: another file of the directory, such as
-		// a log, may be written all the time.
-		if !waiting {
-			waiting = true
-			timer.Reset(settle)
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangup:
-			l.reload()
-		case <-events:
-			look()
-		case err := <-errs: // events may have been lost
-			l.log.Warn("the policy file's directory is hard to watch", zap.Error(err))
-			look()
-		case <-timer.C:
-			waiting = false
-			if l.changed() {
-				l.reload()
-			}
-		}
-	}
+// following reloads the policy.
+func (l *livePolicy) following() following {
+	return following{changed: l.changed, reload: l.reload, trouble: func(err error) {
+		l.log.Warn("the policy file's directory is hard to watch", zap.Error(err))
+	}}
 }
 
 // changed reports whether the file is another than the one that was last read.
 func (l *livePolicy) changed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.identity() != l.seen
-}
-
-// An identity tells one state of the policy file from another.
-type identity struct {
-	real     string // where the symlinks lead
-	size     int64
-	modified time.Time
-	there    bool
-}
-
-func (l *livePolicy) identity() identity {
-	real, err := filepath.EvalSymlinks(l.settings.file)
-	if err != nil {
-		return identity{}
-	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return identity{}
-	}
-	return identity{real, info.Size(), info.ModTime(), true}
+	return identityOf(l.settings.file) != l.seen
 }

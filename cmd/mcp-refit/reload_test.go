@@ -68,7 +68,7 @@ func TestFollowFile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	w := l.watcher()
-	following.Go(func() { l.follow(ctx, w, nil) })
+	following.Go(func() { l.following().run(ctx, w, nil) })
 	defer following.Wait()
 	defer cancel()
 	for _, step := range []struct {
@@ -133,7 +133,7 @@ func TestFollowConfigMap(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	w := l.watcher()
-	following.Go(func() { l.follow(ctx, w, nil) })
+	following.Go(func() { l.following().run(ctx, w, nil) })
 	defer following.Wait()
 	defer cancel()
 

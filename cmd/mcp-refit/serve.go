@@ -18,7 +18,8 @@ import (
 // serve runs the proxy in the form that the command line asks for.
 func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !live.reloads() {
+	p := live.policy()
+	if !live.reloads() && !servesTLS(p.Config.HTTP) {
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(ctx, ends...)
@@ -28,7 +29,6 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	p := live.policy()
 	log := newLog(p.Config.Run, std.err, live.level)
 	seal, err := newSealer(p.Config)
 	if err != nil {
@@ -56,11 +56,11 @@ func serve(ctx context.Context, live *livePolicy, t *target, std stdio) error {
 	defer watching.close()
 	switch {
 	case t.url != nil && p.Config.HTTP.Listen != "":
-		return reverseProxy(ctx, px, p, t.url, log)
+		return reverseProxy(ctx, px, p, t.url, watching.certs, log)
 	case t.url != nil:
 		return serveURL(ctx, px, p.Config, t.url, std)
 	case p.Config.HTTP.Listen != "":
-		return serveChildren(ctx, px, p, t, log, health, watching.children)
+		return serveChildren(ctx, px, p, t, log, health, watching)
 	}
 	watching.children(1)
 	defer watching.children(0)

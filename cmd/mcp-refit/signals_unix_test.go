@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net"
@@ -102,6 +103,45 @@ func TestHangupReloads(t *testing.T) {
 		t.Errorf("after: %s", got)
 	}
 	s.in.Close()
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// SIGHUP reloads the certificate, also without a policy file, and what is
+// served goes on.
+func TestHangupReloadsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	renew := func(serial int64) {
+		certText, keyText := certificatePair(t, serial)
+		write(t, cert, certText)
+		write(t, key, keyText)
+	}
+	renew(1)
+	s := start(t, "--log-format", "json", "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--", "echo-server")
+	var serving struct{ Address string }
+	if err := json.Unmarshal([]byte(s.logged(`"serving"`)), &serving); err != nil {
+		t.Fatal(err)
+	}
+	shown := func() int64 {
+		conn, err := tls.Dial("tcp", serving.Address, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := shown(); got != 1 {
+		t.Errorf("before: %d", got)
+	}
+	renew(2)
+	s.signal(syscall.SIGHUP)
+	s.logged("the TLS certificate was reloaded")
+	if got := shown(); got != 2 {
+		t.Errorf("after: %d", got)
+	}
+	s.signal(syscall.SIGTERM)
 	if err := s.cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"go.uber.org/zap"
 
 	"github.com/mcp-refit/mcp-refit/policy"
@@ -20,7 +21,8 @@ import (
 // the policy does not ask for is not made.
 type watching struct {
 	live    *livePolicy
-	metrics *metrics // nil without an admin address
+	certs   *certificates // nil without TLS
+	metrics *metrics      // nil without an admin address
 	audit   *audit
 	traces  *traces
 	log     *zap.Logger
@@ -46,6 +48,9 @@ func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, health *healt
 		err = w.startAudit(run.Audit, std.err)
 	}
 	w.startReopen()
+	if http := live.policy().Config.HTTP; err == nil && servesTLS(http) {
+		w.certs, err = newCertificates(http.TLSCert, http.TLSKey, log)
+	}
 	if err == nil && run.Admin != "" {
 		err = w.startAdmin(ctx, run, health)
 	}
@@ -60,7 +65,10 @@ func watch(ctx context.Context, live *livePolicy, px *proxy.Proxy, health *healt
 	live.startIcons(w.newFetcher)
 	w.end = append(w.end, live.close)
 	if live.reloads() {
-		w.startReloads(running)
+		w.startReloads(running, live.watcher(), live.following())
+	}
+	if w.certs != nil {
+		w.startReloads(running, w.certs.watcher(), w.certs.following())
 	}
 	return w, nil
 }
@@ -104,7 +112,7 @@ func (w *watching) startAdmin(ctx context.Context, run policy.RunConfig, health 
 	if w.audit != nil {
 		w.metrics.auditLines(w.audit)
 	}
-	a := &admin{live: w.live, metrics: w.metrics, reach: health.reachable, pprof: run.Pprof, ending: ctx}
+	a := &admin{live: w.live, certs: w.certs, metrics: w.metrics, reach: health.reachable, pprof: run.Pprof, ending: ctx}
 	server := a.serve(l, w.log)
 	w.log.Info("admin", zap.Stringer("address", l.Addr()))
 	w.end = append(w.end, func() { server.Close() })
@@ -166,11 +174,10 @@ func (w *watching) newFetcher(c *policy.Config) *icon.Fetcher {
 	return icons
 }
 
-func (w *watching) startReloads(ctx context.Context) {
+func (w *watching) startReloads(ctx context.Context, watcher *fsnotify.Watcher, f following) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	watcher := w.live.watcher()
-	w.tasks.Go(func() { w.live.follow(ctx, watcher, hangup) })
+	w.tasks.Go(func() { f.run(ctx, watcher, hangup) })
 	w.end = append(w.end, func() { signal.Stop(hangup) })
 }
 
