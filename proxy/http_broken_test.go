@@ -55,6 +55,38 @@ func TestHTTPStreamBreaksOff(t *testing.T) {
 	}
 }
 
+// A stream that ends without its answer leaves nobody waiting who can't get it
+// elsewhere, which is every client of the stateless revision.
+func TestHTTPStreamEndsWithoutAnswer(t *testing.T) {
+	const (
+		none     = `{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"` + textNoAnswer + `"}}`
+		progress = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n"
+	)
+	modern, modernHeader := modernCall("3", "tools/call", `"name":"t",`)
+	listen, listenHeader := modernCall("3", "subscriptions/listen", `"notifications":{"toolsListChanged":true},`)
+	for _, tt := range []struct {
+		name, body string
+		h          headers
+		says, gets string
+	}{
+		{"modern, nothing", modern, modernHeader, "", "data: " + none + "\n\n"},
+		{"modern, progress alone", modern, modernHeader, progress, progress + "data: " + none + "\n\n"},
+		{"modern, answered", modern, modernHeader, "data: " + callResult + "\n\n", "data: " + callResult + "\n\n"},
+		{"modern, a subscription", listen, listenHeader, ": hi\n\n", ": hi\n\n"},
+		{"legacy, whose answer may come by another stream", callTool, nil, progress, progress},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				startEvents(w)
+				say(w, tt.says)
+			})
+			if status, got := f.post(t, tt.body, tt.h); status != http.StatusOK || got != tt.gets {
+				t.Errorf("the client gets %d\n%s\nwant\n%s", status, got, tt.gets)
+			}
+		})
+	}
+}
+
 // A stream that answers no request breaks off as it does without us, with its status.
 func TestHTTPStandingStreamBreaksOff(t *testing.T) {
 	f := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -203,7 +203,7 @@ func (b *sseBody) brokeOff() {
 	if b.x.r.Context().Err() != nil {
 		return // the client is gone, and so it broke off
 	}
-	if !b.parse.resumes && b.answerOpen(textBrokeOff) {
+	if !b.parse.resumes && b.answerOpen(textBrokeOff, false) {
 		b.x.p.logger().Warn("the server's stream broke off before its answer", zap.Error(b.err))
 		b.err = io.EOF
 		return
@@ -309,20 +309,31 @@ func (b *sseBody) answerSkipped(skim rewrite.Skim, why string) []byte {
 }
 
 // answerLost answers, at the end of a stream, the requests of which the answer
-// may have been in an event that was not passed on.
+// may have been in an event that was not passed on, and those of the stateless
+// revision, which has no other stream for it. One of the others may come on.
 func (b *sseBody) answerLost() {
 	if b.lost {
-		b.answerOpen("mcp-refit: the server's answer was not passed on: " + whyBadJSON)
+		b.answerOpen("mcp-refit: the server's answer was not passed on: "+whyBadJSON, false)
 	}
+	b.answerOpen(textNoAnswer, true)
 }
 
-// answerOpen answers the requests of the exchange that were not, with an error.
-// It reports whether there are any.
-func (b *sseBody) answerOpen(text string) (any bool) {
+const textNoAnswer = "mcp-refit: the server's stream ended without its answer; the request may have had its effect"
+
+// answerOpen answers the requests of the exchange that were not, or those of
+// the stateless revision alone, with an error. It reports whether there are any.
+func (b *sseBody) answerOpen(text string, stateless bool) (any bool) {
 	s := b.x.session
 	for _, id := range b.x.ids {
+		key := callKey{ToServer, canonicalID(id)}
 		s.mu.Lock()
-		open := s.calls.remove(callKey{ToServer, canonicalID(id)})
+		open := s.calls.open[key]
+		if stateless && open != nil && (open.revision == "" || open.method == "subscriptions/listen") { // which its stream's end ends
+			open = nil
+		}
+		if open != nil {
+			s.calls.remove(key)
+		}
 		s.mu.Unlock()
 		if open != nil {
 			any = true
