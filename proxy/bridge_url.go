@@ -50,7 +50,9 @@ import (
 // answer to the server, after any failure: a second one does no harm. An answer
 // that the server refuses all the same is followed by a JSON-RPC error in its
 // place, and if that does not get there either, the call in which the server
-// asked is answered with an error and cancelled.
+// asked is answered with an error and cancelled. All this is true of a batch
+// (2025-03-26) of notifications and answers too. One with a call in it is not
+// sent again.
 //
 // # Headers of parameters
 //
@@ -253,7 +255,7 @@ func (r *remote) dispatch() {
 			p.finish()
 			continue
 		}
-		if !p.isCall() {
+		if !p.call || len(p.answers) > 0 {
 			r.writing.Wait()
 		}
 		r.writing.Add(1)
@@ -262,7 +264,7 @@ func (r *remote) dispatch() {
 		switch {
 		case p.method == "initialize", p.method == "notifications/initialized":
 			<-p.done
-		case !p.isCall():
+		case !p.call:
 			select {
 			case <-p.done:
 			case <-time.After(ackWait):

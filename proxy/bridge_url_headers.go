@@ -51,7 +51,7 @@ func nameOf(method string) string {
 func (r *remote) address(p *post) (*url.URL, http.Header, error) {
 	h := http.Header{"Content-Type": jsonType, "Accept": acceptBoth}
 	r.mu.Lock()
-	if p.answers != nil && p.generation != r.session.generation {
+	if len(p.answers) > 0 && p.generation != r.session.generation {
 		r.mu.Unlock()
 		return nil, nil, errAskedBefore
 	}

@@ -25,7 +25,8 @@ type post struct {
 	revision string        // declared in _meta, of a modern request
 	name     string        // what a modern request is for: a name, a URI, or a task's id
 	counts   bool          // the end waits for its answer
-	answers  []byte        // the id of the server's request that it answers; nil: it is no answer
+	call     bool          // a request is in it
+	answers  []givenAnswer // to requests of the server, more than one in a batch
 	answered []*call       // what it answers, open until it has arrived
 	sink     chan<- []byte // gets the response, instead of the client; has room for one
 	again    bool          // it makes a lost session anew
@@ -42,17 +43,17 @@ type post struct {
 	began      bool              // its answer has begun
 	counted    bool              // it is one of the pending
 	generation int               // of the session that it was sent in
+	over       bool              // its answers have arrived, or never will
+	status     int               // of the server's last answer to it, 0 if there was none
 	renewed    bool              // it was turned away, and is sent once more in a new session
 	logins     int               // how often credentials were asked for
 	linger     *time.Timer       // ends its stream; set once nothing is awaited any more
 
 	// What was tried for it already.
-	status int  // of the server's last answer to it, 0 if there was none
 	moved  bool // to where the server redirects
 	listed bool // after tools/list, with other headers
 }
 
-func (p *post) isCall() bool   { return p.kind == rewrite.KindRequest || p.kind == rewrite.KindBatch }
 func (p *post) isModern() bool { return p.revision >= revisionModern }
 
 // newPost reads what has to be known of a message to send it.
@@ -60,6 +61,9 @@ func (r *remote) newPost(message []byte) *post {
 	p := &post{body: bytes.Clone(message), counts: true, sent: func() {}, done: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(r.ctx)
 	p.finish = sync.OnceFunc(func() { r.finished(p) })
+	r.mu.Lock()
+	p.generation = r.session.generation
+	r.mu.Unlock()
 	env, err := rewrite.Scan(p.body)
 	if err != nil { // handle has let it pass, so it is one
 		return p
@@ -67,25 +71,34 @@ func (r *remote) newPost(message []byte) *post {
 	p.kind, p.method = env.Kind, env.Method
 	switch env.Kind {
 	case rewrite.KindRequest:
-		id := env.ID.Of(p.body)
-		p.waits = map[string][]byte{canonicalID(id): id}
+		p.note(p.body, env)
 		p.counts = p.method != "subscriptions/listen"
 		p.mirror(env)
 	case rewrite.KindNotification:
 		p.mirror(env)
 	case rewrite.KindResult, rewrite.KindError:
-		p.answers = env.ID.Of(p.body)
+		p.note(p.body, env)
 	case rewrite.KindBatch:
-		p.waits = make(map[string][]byte)
-		for at := range rewrite.Elements(p.body, arrayAt(p.body)) {
-			element := at.Of(p.body)
-			if e, err := rewrite.Scan(element); err == nil && e.Kind == rewrite.KindRequest {
-				id := e.ID.Of(element)
-				p.waits[canonicalID(id)] = id
-			}
+		for element, e := range messagesIn(p.body) {
+			p.note(element, e)
 		}
 	}
 	return p
+}
+
+// note notes what a message of the post waits for, or answers.
+func (p *post) note(message []byte, env rewrite.Envelope) {
+	id := env.ID.Of(message)
+	switch env.Kind {
+	case rewrite.KindRequest:
+		p.call = true
+		if p.waits == nil {
+			p.waits = make(map[string][]byte)
+		}
+		p.waits[canonicalID(id)] = id
+	case rewrite.KindResult, rewrite.KindError:
+		p.answers = append(p.answers, givenAnswer{id, env.Kind})
+	}
 }
 
 // finished is what finish does, once.
@@ -112,7 +125,7 @@ func (r *remote) run(p *post) {
 	switch {
 	case err != nil:
 		r.refuse(p, err)
-	case !p.isCall():
+	case !p.call:
 		p.finish()
 	}
 	r.mu.Lock()
@@ -146,19 +159,25 @@ func (r *remote) exchange(p *post) error {
 func (r *remote) attempt(p *post) (again, passing bool, err error) {
 	res, err := r.send(p)
 	if err != nil {
-		p.status = 0
+		r.answeredWith(p, 0)
 		return false, p.isPassing(0, err), r.unreachable(p, err)
 	}
 	defer res.Body.Close()
-	p.status = res.StatusCode
+	r.answeredWith(p, res.StatusCode)
 	again, err = r.answered(p, res)
-	return again, p.isPassing(p.status, err), err
+	return again, p.isPassing(res.StatusCode, err), err
+}
+
+func (r *remote) answeredWith(p *post, status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.status = status
 }
 
 // send makes one POST.
 func (r *remote) send(p *post) (*http.Response, error) {
 	ctx, cancel := p.ctx, context.CancelFunc(func() {})
-	if !p.isCall() || p.method == "initialize" || p.method == "server/discover" {
+	if !p.call || p.method == "initialize" || p.method == "server/discover" {
 		ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
 	}
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { p.sent() }}
@@ -241,7 +260,7 @@ const maxRefusal = 1 << 20
 func (r *remote) take(p *post, res *http.Response) error {
 	r.begin(p, res.Header.Get(headerSession))
 	r.delivered(p)
-	if !p.isCall() {
+	if !p.call {
 		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxRefusal)) // so that the connection can be used again
 		if p.method == "notifications/initialized" && !p.again {
 			r.initialized(p)
@@ -394,13 +413,10 @@ func (r *remote) refuse(p *post, why error) {
 		}
 	}
 	r.mu.Unlock()
-	if !p.isCall() && r.ctx.Err() == nil {
-		r.log().Warn("a message did not reach the server", zap.String("method", p.method), zap.ByteString("answers", p.answers), zap.Error(why))
+	if !p.call && r.ctx.Err() == nil {
+		r.log().Warn("a message did not reach the server", zap.String("method", p.method), zap.ByteStrings("answers", idsOf(p.answers)), zap.Error(why))
 	}
-	r.link.settle(p.answered)
-	if p.answers != nil {
-		r.undelivered(p, why)
-	}
+	r.undelivered(p, why)
 	for _, id := range waits {
 		answer := answerOf(id, why)
 		if p.sink != nil {

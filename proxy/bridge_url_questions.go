@@ -18,6 +18,20 @@ type openQuestion struct {
 	on *post  // the call on whose stream it came; nil: it came on the server's own
 }
 
+// A givenAnswer is an answer of the client's on its way to the server.
+type givenAnswer struct {
+	id   []byte // of the server's request, as the client wrote it
+	kind rewrite.Kind
+}
+
+func idsOf(answers []givenAnswer) [][]byte {
+	ids := make([][]byte, len(answers))
+	for i, a := range answers {
+		ids[i] = a.id
+	}
+	return ids
+}
+
 // maxQuestions is how many of them are remembered. Of what becomes of one
 // beyond it, the log alone is told.
 const maxQuestions = 1024
@@ -64,10 +78,22 @@ func (r *remote) closeQuestion(id []byte) (openQuestion, bool) {
 
 // delivered notes that the server has what a message answers.
 func (r *remote) delivered(p *post) {
-	r.link.settle(p.answered)
-	if p.answers != nil {
-		r.closeQuestion(p.answers)
+	for _, a := range r.settleAnswers(p) {
+		r.closeQuestion(a.id)
 	}
+}
+
+// settleAnswers returns a post's answers once, to whoever learns first whether
+// they have arrived.
+func (r *remote) settleAnswers(p *post) []givenAnswer {
+	r.link.settle(p.answered)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	p.over = true
+	return p.answers
 }
 
 // Repeating what has no answer that could say that it failed: a notification,
@@ -81,14 +107,14 @@ func (p *post) isPassing(status int, err error) bool {
 	var auth *authError
 	var op *net.OpError
 	switch {
-	case p.isCall(), err == nil, errors.As(err, &auth), errors.Is(err, errAskedBefore):
+	case p.call, err == nil, errors.As(err, &auth), errors.Is(err, errAskedBefore):
 		return false
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
 		return true
 	case status == 0 && errors.As(err, &op) && op.Op == "dial":
 		return true
 	}
-	return p.answers != nil && (status == 0 || status >= http.StatusInternalServerError)
+	return len(p.answers) > 0 && (status == 0 || status >= http.StatusInternalServerError)
 }
 
 // errNoRoom is why a message was not carried.
@@ -98,19 +124,33 @@ var errNoRoom = errors.New(textFull)
 // in which the question was asked: there it would answer another question.
 var errAskedBefore = errors.New("the session in which the server asked is lost")
 
-// undelivered deals with an answer that did not reach the server. The server,
-// if it is there, is told so in the answer's place: it may have refused what
+// undelivered deals with the answers of a post that did not reach the server.
+func (r *remote) undelivered(p *post, why error) {
+	answers := r.settleAnswers(p)
+	r.mu.Lock()
+	status, lost := p.status, p.generation != r.session.generation
+	r.mu.Unlock()
+	if lost { // an id may be that of another question in the new session
+		return
+	}
+	refused := status >= http.StatusBadRequest && status != http.StatusUnauthorized && status != http.StatusForbidden
+	refused = refused || status == 0 && errors.Is(why, errNoRoom)
+	for _, a := range answers {
+		r.answerLost(a, refused, why)
+	}
+}
+
+// answerLost deals with an answer that did not reach the server. A server that
+// has refused it is told so in the answer's place: what it refuses may be what
 // the answer holds, its size for one. If that does not help either, the server
 // waits for ever, so the call in which it asked is over.
-func (r *remote) undelivered(p *post, why error) {
-	refused := p.status >= http.StatusBadRequest && p.status != http.StatusUnauthorized && p.status != http.StatusForbidden
-	if p.kind == rewrite.KindResult && (refused || p.status == 0 && errors.Is(why, errNoRoom)) {
-		instead := r.newPost(errorMessage(p.answers, codeInternal, "mcp-refit: the client's answer did not reach the server: "+why.Error()))
-		if r.enqueue(instead) {
+func (r *remote) answerLost(a givenAnswer, refused bool, why error) {
+	if refused && a.kind == rewrite.KindResult {
+		if r.post(errorMessage(a.id, codeInternal, "mcp-refit: the client's answer did not reach the server: "+why.Error())) {
 			return
 		}
 	}
-	q, ok := r.closeQuestion(p.answers)
+	q, ok := r.closeQuestion(a.id)
 	if !ok || r.ctx.Err() != nil {
 		return
 	}
@@ -178,18 +218,22 @@ func (r *remote) dropQuestion(key string, q openQuestion) {
 }
 
 // isDropped reports, once, whether a message answers what the server had asked
-// in a session that is lost.
+// in a session that is lost. A batch that does so in part is not taken apart.
 func (r *remote) isDropped(p *post) bool {
-	if p.answers == nil {
+	if len(p.answers) == 0 {
 		return false
 	}
-	key := canonicalID(p.answers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, dropped := r.dropped[key]
-	delete(r.dropped, key)
-	_, open := r.questions[key]
-	return dropped && !open
+	lost := false
+	for _, a := range p.answers {
+		key := canonicalID(a.id)
+		_, dropped := r.dropped[key]
+		delete(r.dropped, key)
+		_, open := r.questions[key]
+		lost = lost || dropped && !open
+	}
+	return lost
 }
 
 // cancelledMessage tells the receiver of a request that its answer is not
