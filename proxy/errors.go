@@ -20,6 +20,7 @@ const (
 // Texts of the errors that we send, each said to whoever waits.
 const (
 	textFull         = "too many bytes are in flight in this proxy (limits.max-inflight); try again later"
+	textLeft         = "mcp-refit: the client closed its side of the connection before the answer came, so the request was given up; it may have had its effect"
 	textParse        = "mcp-refit: this is not valid JSON, so it was not passed on"
 	textNotMessage   = "mcp-refit: this is not a JSON-RPC 2.0 message, so it was not passed on"
 	textEmptyBatch   = "mcp-refit: an empty batch is no message"

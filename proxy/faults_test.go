@@ -13,7 +13,8 @@ const callResult = `{"jsonrpc":"2.0","id":3,"result":{"content":[]}}`
 
 // httpFaults is each way in which a server over HTTP fails in the middle of a
 // call, and what its client gets. What a client on stdio gets is in
-// TestRunURLFaults; clients that fail are in http_bounds_test.go.
+// TestRunURLFaults; clients that fail are in faults_client_test.go and
+// http_bounds_test.go.
 var httpFaults = []struct {
 	name   string
 	fault  func(w http.ResponseWriter, r *http.Request)
@@ -67,11 +68,12 @@ func TestFaultsOfAServer(t *testing.T) {
 	for _, tt := range httpFaults {
 		t.Run(tt.name, func(t *testing.T) {
 			f := serve(t, faulting(tt.fault))
+			end := f.meanwhile(t)
 			status, got := f.post(t, callTool, nil)
 			if status != tt.status || !strings.Contains(got, tt.gets) {
 				t.Errorf("the client gets %d %s, want %d %s", status, got, tt.status, tt.gets)
 			}
-			f.well(t)
+			end()
 		})
 	}
 }
@@ -89,12 +91,13 @@ func TestFaultsOfASilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer near.Close()
+	end := f.meanwhile(t)
 	fmt.Fprintf(near, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(callTool), callTool)
 	<-asked
 	f.well(t)
 	_ = near.Close()
 	<-left
-	f.well(t)
+	end()
 }
 
 // faulting is a server that fails at tools/call and answers all else.

@@ -221,7 +221,10 @@ func clientScheme(r *http.Request) string {
 func (x *exchange) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	x.forget()
 	if x.r.Context().Err() != nil {
-		return // the client is gone
+		// It is gone, or has shut down its write side, which net/http takes for
+		// the same. Without an answer such a client would get an empty 200.
+		x.refuse(http.StatusBadGateway, codeInternal, textLeft)
+		return
 	}
 	var refused *refusal
 	if errors.As(err, &refused) {
