@@ -73,6 +73,17 @@ func hostileServer(method, how string) int {
 			case "other id":
 				fmt.Println(`{"jsonrpc":"2.0","id":99,"result":{}}`)
 				continue
+			case "no json":
+				fmt.Println("listening on port 1")
+				continue
+			case "bad json":
+				fmt.Println(`{"jsonrpc":"2.0","id":` + id + `,"result":{"mean":NaN}}`)
+				continue
+			case "trickle":
+				for _, b := range []byte(`{"jsonrpc":"2.0","id":` + id + `,"result":{}}` + "\n") {
+					fmt.Print(string(b))
+				}
+				continue
 			case "flood":
 				for range 4096 {
 					fmt.Fprintln(os.Stderr, strings.Repeat("e", 1<<10))

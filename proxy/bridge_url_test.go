@@ -92,6 +92,21 @@ func TestRunURLAnswers(t *testing.T) {
 			writeEvents(w, "data: "+odd+"\n\n")
 			<-r.Context().Done()
 		}, []string{odd}},
+		{"twice in a stream", func(w http.ResponseWriter, r *http.Request) { // both pass, as on every other way
+			writeEvents(w, "data: "+odd+"\n\ndata: "+odd+"\n\n")
+		}, []string{odd, odd}},
+		{"a text of which a byte comes every second", func(w http.ResponseWriter, r *http.Request) {
+			for _, b := range []byte(odd) {
+				time.Sleep(time.Second)
+				writeJSON(w, string(b))
+			}
+		}, []string{odd}},
+		{"a stream of which a byte comes every second", func(w http.ResponseWriter, r *http.Request) {
+			for _, b := range []byte("data: " + odd + "\n\n") {
+				time.Sleep(time.Second)
+				writeEvents(w, string(b))
+			}
+		}, []string{odd}},
 		{"an error with a status", func(w http.ResponseWriter, r *http.Request) {
 			writeStatus(w, 400, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no","data":{"n":1.0}}}`)
 		}, []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no","data":{"n":1.0}}}`}},
@@ -185,6 +200,10 @@ func TestRunURLFaults(t *testing.T) {
 		{"too large an event", func(w http.ResponseWriter, r *http.Request) {
 			writeEvents(w, `data: {"jsonrpc":"2.0","id":1,"result":{"x":"`+strings.Repeat("x", 50000)+"\"}}\n\n")
 		}, []string{"larger than the largest message allowed, 4KiB"}},
+		{"a page for an answer", func(w http.ResponseWriter, r *http.Request) { writeStatus(w, 200, "text/plain", resultOne) }, []string{"text/plain", "check that the URL"}},
+		{"another id than asked for", func(w http.ResponseWriter, r *http.Request) {
+			writeEvents(w, "data: "+strings.Replace(resultOne, "1", "99", 1)+"\n\n")
+		}, []string{"ended the stream", "may have had its effect"}},
 	}
 	small := defaultPolicy(t)
 	small().Config.Limits.MaxMessage = 4 << 10
@@ -201,7 +220,7 @@ func TestRunURLFaults(t *testing.T) {
 			}), func(t *testing.T, b *testBridge) {
 				begin(b)
 				b.send(callOne)
-				if tt.name == "another id" {
+				if strings.HasPrefix(tt.name, "another id") {
 					b.next() // it is a message, so it passes
 				}
 				b.wantError("1", tt.says...)

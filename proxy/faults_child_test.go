@@ -5,6 +5,7 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // Each way in which a server on stdio fails in the middle of a call: what its
 // client is told, and how the client's end frees what is left. Over HTTP the
-// same children are in TestBridgeChildFails.
+// same children are in TestBridgeChildFails and faults_bridge_test.go.
 var childFaults = []struct {
 	how   string   // see hostileServer
 	tells []string // lines to the client, each holding this
@@ -29,6 +30,9 @@ var childFaults = []struct {
 	{"twice", []string{`"id":3,"result":{}`, `"id":3,"result":{}`}, false, ""},
 	{"error", []string{`"id":3,"error":{"code":-32602,"message":"no"}`}, false, ""},
 	{"other id", []string{`"id":99,"result":{}`}, false, unanswered + "exited with code 0 before it answered"},
+	{"trickle", []string{`"id":3,"result":{}`}, false, ""},
+	{"bad json", []string{`"id":3,"error":{"code":-32600,"message":"mcp-refit: this message was not passed on: not valid JSON`}, false, ""},
+	{"no json", nil, false, unanswered + "exited with code 0 before it answered"},
 	{"mute", nil, false, unanswered + "exited with code 0 before it answered"},
 	{"stop", nil, false, unanswered}, // by SIGTERM or, once awake, by the end of its input
 	{"deaf", nil, false, unanswered + "was killed by signal 15 (SIGTERM) before it answered"},
@@ -42,13 +46,20 @@ func TestFaultsOfAChild(t *testing.T) {
 	well := startFaulty(t, p, "none")
 	for _, tt := range childFaults {
 		t.Run(tt.how, func(t *testing.T) {
+			end := meanwhile(t, func(int) error { // another session feels nothing
+				if _, err := io.WriteString(well.in, callTool+"\n"); err != nil {
+					return err
+				}
+				if got, err := well.out.ReadString('\n'); !strings.Contains(got, `"id":3,"result":{}`) {
+					return fmt.Errorf("got %q, %w", got, err)
+				}
+				return nil
+			})
 			f := startFaulty(t, p, tt.how)
 			f.say(t, callTool)
 			for _, want := range tt.tells {
 				f.expect(t, want)
 			}
-			well.say(t, callTool) // another session feels nothing
-			well.expect(t, `"id":3,"result":{}`)
 			if tt.how == "deaf" {
 				go func() { // more than all buffers hold: its end is behind what nobody takes
 					_, _ = io.WriteString(f.in, strings.Repeat(note(1000)+"\n", 600))
@@ -60,6 +71,7 @@ func TestFaultsOfAChild(t *testing.T) {
 			if last := f.freed(t); !strings.Contains(last, tt.last) || tt.last == "" && last != "" {
 				t.Errorf("at its end the client got %q, want %q", last, tt.last)
 			}
+			end()
 		})
 	}
 	_ = well.in.Close()
