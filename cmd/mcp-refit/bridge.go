@@ -46,5 +46,5 @@ func serveChildren(ctx context.Context, px *proxy.Proxy, p *policy.Policy, t *ta
 	}
 	defer l.Close()
 	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("path", c.HTTP.Path), zap.Strings("command", t.command))
-	return serveHTTP(ctx, l, maxConnections, px, px.Drain, watching.certs, c, log)
+	return serveHTTP(ctx, l, connections(log), px, px.Drain, watching.certs, c, log)
 }

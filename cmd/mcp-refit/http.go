@@ -30,6 +30,23 @@ const (
 	maxConnections = 16384 // at once; others wait to be accepted
 )
 
+// connectionsOf is how many connections of clients there may be at once, of as
+// many file descriptors: a third of them, since each may need another to the
+// server, and icons, children and files need some as well. Where clients could
+// use them up, no child could be started, and no connection made, for those
+// that have been accepted.
+func connectionsOf(descriptors int) int { return min(maxConnections, max(descriptors/3, 1)) }
+
+// connections is the same of this process, and tells where that is few.
+func connections(log *zap.Logger) int {
+	all := descriptors()
+	n := connectionsOf(all)
+	if n < maxConnections {
+		log.Info("few file descriptors are allowed (ulimit -n), so there may be fewer connections", zap.Int("descriptors", all), zap.Int("connections", n))
+	}
+	return n
+}
+
 // listener opens the address that is served: HOST:PORT or unix:PATH. It says
 // whether it can be reached from this machine alone.
 func listener(ctx context.Context, address string) (l net.Listener, loopback bool, err error) {
@@ -107,7 +124,7 @@ func reverseProxy(ctx context.Context, px *proxy.Proxy, p *policy.Policy, u *url
 	}
 	defer l.Close()
 	log.Info("serving", zap.Stringer("address", l.Addr()), zap.String("server", u.Redacted()))
-	return serveHTTP(ctx, l, maxConnections, px, px.Drain, certs, p.Config, log)
+	return serveHTTP(ctx, l, connections(log), px, px.Drain, certs, p.Config, log)
 }
 
 // listen opens the address that is served, and sets who may come.
