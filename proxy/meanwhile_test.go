@@ -7,27 +7,32 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// meanwhile has another client call on and on. The function that it returns
-// ends that, and sees that each call was answered. How long they took is
+// meanwhile has another client call on and on, once its first call has been
+// answered. The function that it returns ends that, and sees that each call was answered. How long they took is
 // logged, and never judged: that is the machine's.
 func meanwhile(t *testing.T, call func(id int) error) (end func()) {
-	stop, done := make(chan struct{}), make(chan []time.Duration)
+	stop, done := make(chan struct{}), make(chan []time.Duration, 1)
+	begun := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	go func() {
 		var took []time.Duration
 		defer func() { done <- took }()
 		pace := time.NewTicker(time.Millisecond) // the machine is for the others, too
 		defer pace.Stop()
 		for id := 0; ; id++ {
-			begun := time.Now()
+			since := time.Now()
 			if err := call(id); err != nil {
+				begin()
 				t.Errorf("another client, after %d answers: %v", len(took), err)
 				return
 			}
-			took = append(took, time.Since(begun))
+			took = append(took, time.Since(since))
+			begin()
 			select {
 			case <-stop:
 				return
@@ -35,6 +40,7 @@ func meanwhile(t *testing.T, call func(id int) error) (end func()) {
 			}
 		}
 	}()
+	<-begun
 	return func() {
 		t.Helper()
 		close(stop)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -29,7 +30,12 @@ type started struct {
 
 func start(t *testing.T, args ...string) *started {
 	t.Helper()
-	s := &started{t: t, cmd: exec.CommandContext(t.Context(), "mcp-refit", args...)}
+	return startProgram(t, "mcp-refit", args...)
+}
+
+func startProgram(t *testing.T, program string, args ...string) *started {
+	t.Helper()
+	s := &started{t: t, cmd: exec.CommandContext(t.Context(), program, args...)}
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,13 @@ func start(t *testing.T, args ...string) *started {
 // list asks for the tools, and returns the answer.
 func (s *started) list() string {
 	s.t.Helper()
-	if _, err := io.WriteString(s.in, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n"); err != nil {
+	return s.ask(1)
+}
+
+// ask is list, with an id.
+func (s *started) ask(id int) string {
+	s.t.Helper()
+	if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", id); err != nil {
 		s.t.Fatal(err)
 	}
 	line, err := s.out.ReadString('\n')
