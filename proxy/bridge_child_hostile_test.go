@@ -54,7 +54,7 @@ func hostileServer(method, how string) int {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			case "stop":
 				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-				continue // what ends it may wake it first
+				time.Sleep(time.Hour) // what ends it may wake it first, and read on it must not
 			case "close":
 				os.Stdout.Close()
 				continue

@@ -26,6 +26,7 @@ import (
 // error of package net fails with that.
 type memoryTransport struct {
 	handler http.Handler
+	dial    func(context.Context) error // before the request leaves
 	seen    func(seenRequest)
 }
 
@@ -39,6 +40,9 @@ func (m *memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		body, _ = io.ReadAll(req.Body)
 		in.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if err := m.dial(ctx); err != nil {
+		return nil, err
 	}
 	m.seen(seenRequest{req.Method, req.URL.Path, string(body), req.Header, time.Now()})
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.WroteRequest != nil {
@@ -101,9 +105,11 @@ func (m *memoryWriter) Write(b []byte) (int, error) {
 type testBridge struct {
 	t     *testing.T
 	in    *io.PipeWriter
+	out   *io.PipeReader
 	lines chan string
 	ended chan error
 	stop  context.CancelFunc
+	dial  func(context.Context) error // connects to the server; nil: at once
 
 	mu   sync.Mutex
 	seen []seenRequest
@@ -122,14 +128,20 @@ func runBridge(t *testing.T, p *Proxy, h http.HandlerFunc, test func(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBridge{t: t, lines: make(chan string, 1000), ended: make(chan error, 1)}
 		p.Upstream = &url.URL{Scheme: "http", Host: "server.example", Path: "/mcp"}
-		p.Transport = &memoryTransport{h, func(r seenRequest) {
+		dial := func(ctx context.Context) error {
+			if b.dial == nil {
+				return nil
+			}
+			return b.dial(ctx)
+		}
+		p.Transport = &memoryTransport{h, dial, func(r seenRequest) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.seen = append(b.seen, r)
 		}}
 		fromClient, in := io.Pipe()
 		out, toClient := io.Pipe()
-		b.in = in
+		b.in, b.out = in, out
 		ctx, stop := context.WithCancel(t.Context())
 		b.stop = stop
 		go func() {
