@@ -26,6 +26,7 @@ type started struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr *bufio.Reader
+	stdout io.Closer
 }
 
 func start(t *testing.T, args ...string) *started {
@@ -48,7 +49,7 @@ func startProgram(t *testing.T, program string, args ...string) *started {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.in, s.out, s.stderr = in, bufio.NewReader(out), bufio.NewReader(stderr)
+	s.in, s.out, s.stdout, s.stderr = in, bufio.NewReader(out), out, bufio.NewReader(stderr)
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
