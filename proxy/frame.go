@@ -172,8 +172,11 @@ func (f *frameReader) keep(ctx context.Context) string {
 
 // grow adds a piece to the long line.
 func (f *frameReader) grow(ctx context.Context, piece []byte) string {
-	if f.long == nil {
+	switch need := len(f.long) + len(piece); {
+	case f.long == nil:
 		f.long = make([]byte, 0, keepBuffer) // once, and not in steps
+	case need > cap(f.long):
+		f.long = append(bodyBuffer(max(2*cap(f.long), need)), f.long...)
 	}
 	if !f.fits(int64(len(f.long) + len(piece) - 1)) {
 		f.long = append(f.long, piece...)

@@ -267,7 +267,7 @@ func (p *Proxy) readBody(ctx context.Context, r io.Reader, length int64, taken *
 		if !p.inflight.take(ctx, taken, grow) {
 			return nil, errFull
 		}
-		buf = append(make([]byte, 0, int64(cap(buf))+grow), buf...)
+		buf = append(bodyBuffer(cap(buf)+int(grow)), buf...)
 	}
 }
 
