@@ -11,8 +11,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,10 +26,11 @@ import (
 // Only when asked: figures want a machine that does nothing else.
 //
 //	go test ./cmd/mcp-refit -run '^TestLoad$' -load -v
+//	go test ./cmd/mcp-refit -run '^TestLoad$/^memory$' -load -v
 var loadFlag = flag.Bool("load", false, "measure what the proxy adds, beside direct connections and other relays")
 
 func init() {
-	programs["load-server"], programs["load-proxy"] = loadServer, loadProxy
+	programs["load-server"], programs["load-proxy"], programs["load-relay"] = loadServer, loadProxy, loadRelay
 }
 
 const (
@@ -44,6 +43,11 @@ func loadCall(id int) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{"a":"%0100d"}}}`, id, id)
 }
 
+// loadLarge is a call whose answer has so many bytes of text.
+func loadLarge(id, size int) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"large","arguments":{"size":%d}}}`, id, size)
+}
+
 // loadAnswer answers a request, and nil what is none.
 func loadAnswer(request []byte) []byte {
 	rest, ok := bytes.CutPrefix(request, []byte(`{"jsonrpc":"2.0","id":`))
@@ -51,7 +55,12 @@ func loadAnswer(request []byte) []byte {
 		return nil
 	}
 	id, rest, _ := bytes.Cut(rest, []byte(","))
-	result := fmt.Sprintf(`{"content":[{"type":"text","text":"%0100d"}]}`, 0)
+	size := 100
+	if _, large, ok := bytes.Cut(rest, []byte(`"large","arguments":{"size":`)); ok {
+		digits, _, _ := bytes.Cut(large, []byte("}"))
+		size, _ = strconv.Atoi(string(digits))
+	}
+	result := fmt.Sprintf(`{"content":[{"type":"text","text":"%s"}]}`, strings.Repeat("0", size))
 	if bytes.Contains(rest, []byte(`"initialize"`)) {
 		result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"load","version":"1"}}`
 	}
@@ -61,12 +70,22 @@ func loadAnswer(request []byte) []byte {
 // loadServer is the server: over stdio or, with an address, over HTTP.
 func loadServer() {
 	if len(os.Args) > 1 {
+		var sessions atomic.Int64
 		log.Fatal(http.ListenAndServe(os.Args[1], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet { // a stream on which nothing comes
+				w.Header().Set("Content-Type", "text/event-stream")
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				return
+			}
 			body, _ := io.ReadAll(r.Body)
 			answer := loadAnswer(body)
 			if answer == nil {
 				w.WriteHeader(http.StatusAccepted)
 				return
+			}
+			if bytes.Contains(body, []byte(`"initialize"`)) {
+				w.Header().Set("Mcp-Session-Id", fmt.Sprint("load-", sessions.Add(1)))
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(answer)
@@ -85,19 +104,6 @@ func loadServer() {
 			return
 		}
 	}
-}
-
-// loadProxy is a bare httputil.ReverseProxy: loadProxy ADDRESS URL.
-func loadProxy() {
-	to, err := url.Parse(os.Args[2])
-	if err != nil {
-		log.Fatal(err)
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 100
-	log.Fatal(http.ListenAndServe(os.Args[1], &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport, FlushInterval: -1,
-	}))
 }
 
 // figures are what one run, or the median of several, has measured.
@@ -140,10 +146,13 @@ type loadWay struct {
 func (w loadWay) String() string { return w.name }
 
 // resident is what a process has in memory, in MB; 0 where that can't be told.
-func resident(pid int) float64 {
+func resident(pid int) float64 { return memoryOf(pid, "VmRSS:") }
+
+// memoryOf is a line of proc_pid_status(5), in MB.
+func memoryOf(pid int, name string) float64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			return kb / 1024
 		}
@@ -259,33 +268,45 @@ func TestLoad(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	loadStdio(t, program)
-	loadHTTP(t, program)
+	t.Run("stdio", func(t *testing.T) { loadStdio(t, program) })
+	t.Run("HTTP", func(t *testing.T) { loadHTTP(t, program) })
+	t.Run("memory", func(t *testing.T) { loadMemory(t, program) })
 }
 
 func loadStdio(t *testing.T, program string) {
 	ways := []loadWay{
 		{name: "direct", command: []string{"load-server"}},
 		{name: "`cat` on both sides", command: []string{"sh", "-c", "cat | load-server | cat"}},
+		{name: "`encoding/json` on both sides", command: []string{"load-relay", "load-server"}},
 		{name: "mcp-refit", command: []string{program, "--", "load-server"}},
 	}
-	one, many := make([][]figures, len(ways)), make([][]figures, len(ways))
+	one, many := make([]figures, len(ways)), make([]figures, len(ways))
+	ones, manys := make([][]figures, len(ways)), make([][]figures, len(ways))
 	for range loadRounds {
 		for i, w := range ways {
-			one[i] = append(one[i], w.stdio(t, 4000, 1))
-			many[i] = append(many[i], w.stdio(t, 30_000, 64))
+			ones[i] = append(ones[i], w.stdio(t, 4000, 1))
+			manys[i] = append(manys[i], w.stdio(t, 30_000, 64))
 		}
 	}
-	fmt.Print("\n| stdio | p50 | p99 | calls/s, 64 in flight | ready | resident |\n| --- | --- | --- | --- | --- | --- |\n")
+	for i := range ways {
+		one[i], many[i] = median(ones[i]), median(manys[i])
+	}
+	direct, cat := one[0], one[1]
+	fmt.Print("\n| stdio | p50 | p99 | added, by what `cat` adds: p50 | p99 | calls/s, 64 in flight | of direct | ready | resident |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i, w := range ways {
-		a, b := median(one[i]), median(many[i])
-		memory := "" // of a shell says nothing
-		if i == 2 {
-			memory = fmt.Sprintf("%.0f MB", b.resident)
+		a, b := one[i], many[i]
+		memory := fmt.Sprintf("%.0f MB", b.resident)
+		if i == 1 { // of a shell says nothing
+			memory = ""
 		}
-		fmt.Printf("| %s | %d µs | %d µs | %.0f | %.1f ms | %s |\n", w, a.p50.Microseconds(), a.p99.Microseconds(), b.perSecond, float64(a.ready.Microseconds())/1e3, memory)
+		fmt.Printf("| %s | %d µs | %d µs | %.2f | %.2f | %.0f | %.2f | %.1f ms | %s |\n", w, a.p50.Microseconds(), a.p99.Microseconds(),
+			ratio(a.p50-direct.p50, cat.p50-direct.p50), ratio(a.p99-direct.p99, cat.p99-direct.p99), b.perSecond, b.perSecond/many[0].perSecond, milliseconds(a.ready), memory)
 	}
 }
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 func loadHTTP(t *testing.T, program string) {
 	server := freeAddress(t)
@@ -298,38 +319,51 @@ func loadHTTP(t *testing.T, program string) {
 		}
 	}
 	relay("bare `httputil.ReverseProxy`", func(a string) []string { return []string{"load-proxy", a, "http://" + server} })
+	relay("the same with `encoding/json`", func(a string) []string { return []string{"load-proxy", a, "http://" + server, "json"} })
 	relay("nginx", func(a string) []string { return nginx(t, a, server) })
 	relay("haproxy", func(a string) []string { return haproxy(t, a, server) })
 	relay("mcp-refit", func(a string) []string { return []string{program, "--listen", a, to} })
 
-	pids := make([]int, len(ways))
-	for i, w := range ways {
-		cmd := exec.Command(w.command[0], w.command[1:]...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		pids[i] = cmd.Process.Pid
-		defer func() {
-			_ = cmd.Process.Signal(os.Interrupt)
-			_ = cmd.Wait()
-		}()
-		for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
-			if _, err := loadPost(t.Context(), http.DefaultClient, w.url, []byte(loadInit)); err == nil {
-				break
-			}
-		}
-	}
 	one, many := make([][]figures, len(ways)), make([][]figures, len(ways))
+	pids, ready := make([]int, len(ways)), make([]time.Duration, len(ways))
+	for i, w := range ways {
+		pids[i], ready[i] = w.serve(t)
+	}
 	for range loadRounds {
 		for i, w := range ways {
 			one[i] = append(one[i], w.http(t, pids[i], 2000, 1))
 			many[i] = append(many[i], w.http(t, pids[i], 8000, 16))
 		}
 	}
-	fmt.Print("\n| HTTP | p50 | p99 | p50, 16 connections | p99 | calls/s |\n| --- | --- | --- | --- | --- | --- |\n")
+	bare, bareMany := median(one[1]), median(many[1])
+	fmt.Print("\n| HTTP | p50 | p99 | by the bare proxy's: p50 | p99 | p50, 16 connections | p99 | calls/s | by the bare proxy's | ready | resident |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for i, w := range ways {
 		a, b := median(one[i]), median(many[i])
-		fmt.Printf("| %s | %d µs | %d µs | %d µs | %d µs | %.0f |\n", w, a.p50.Microseconds(), a.p99.Microseconds(), b.p50.Microseconds(), b.p99.Microseconds(), b.perSecond)
+		memory := fmt.Sprintf("%.0f MB", b.resident)
+		if w.name == "nginx" { // its workers have it
+			memory = ""
+		}
+		fmt.Printf("| %s | %d µs | %d µs | %.2f | %.2f | %d µs | %d µs | %.0f | %.2f | %.1f ms | %s |\n", w, a.p50.Microseconds(), a.p99.Microseconds(),
+			ratio(a.p50, bare.p50), ratio(a.p99, bare.p99), b.p50.Microseconds(), b.p99.Microseconds(), b.perSecond, b.perSecond/bareMany.perSecond, milliseconds(ready[i]), memory)
+	}
+}
+
+// serve starts what serves HTTP, for as long as the test runs, and says how
+// long it took until the first answer.
+func (w loadWay) serve(t *testing.T) (pid int, ready time.Duration) {
+	cmd := exec.Command(w.command[0], w.command[1:]...)
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	for tick := time.NewTicker(time.Millisecond); ; <-tick.C {
+		if _, err := loadPost(t.Context(), http.DefaultClient, w.url, []byte(loadInit)); err == nil {
+			return cmd.Process.Pid, time.Since(began)
+		}
 	}
 }
 
