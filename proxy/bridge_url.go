@@ -251,7 +251,7 @@ func (r *remote) next() *post {
 // dispatch sends the messages, in the order that RunURL promises.
 func (r *remote) dispatch() {
 	for p := r.next(); p != nil; p = r.next() {
-		if p.method == "notifications/cancelled" && r.cancelled(p) {
+		if r.givesUp(p) {
 			p.finish()
 			continue
 		}

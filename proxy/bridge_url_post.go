@@ -429,16 +429,28 @@ func (r *remote) refuse(p *post, why error) {
 	p.cancel() // there may be a stream still
 }
 
-// cancelled deals with a client's notification that it gives a call up. It
+// givesUp deals with the calls that a message of the client gives up. It
 // reports true if that is all: in the modern era a call is cancelled by closing
 // its stream.
-func (r *remote) cancelled(p *post) bool {
-	env, err := rewrite.Scan(p.body)
-	if err != nil {
-		return false
+func (r *remote) givesUp(p *post) bool {
+	switch {
+	case p.method == "notifications/cancelled":
+		env, err := rewrite.Scan(p.body)
+		return err == nil && r.cancelled(p.body, env)
+	case p.kind == rewrite.KindBatch: // of an era in which the server is told
+		for element, env := range messagesIn(p.body) {
+			if env.Method == "notifications/cancelled" {
+				r.cancelled(element, env)
+			}
+		}
 	}
-	at, _ := rewrite.Lookup(p.body, env.Params, "requestId")
-	key := canonicalID(at.Of(p.body))
+	return false
+}
+
+// cancelled is givesUp for one notification.
+func (r *remote) cancelled(message []byte, env rewrite.Envelope) bool {
+	at, _ := rewrite.Lookup(message, env.Params, "requestId")
+	key := canonicalID(at.Of(message))
 	r.mu.Lock()
 	call, legacy := r.open[key], r.session.revision != ""
 	if call != nil {

@@ -387,20 +387,23 @@ func TestRunURLCancel(t *testing.T) {
 			gone = time.Now()
 		}
 	}
-	runBridge(t, &Proxy{}, legacyServer("s1", server), func(t *testing.T, b *testBridge) {
-		begin(b)
-		b.send(callOne, cancel)
-		posts := b.requests("POST")
-		if got := posts[len(posts)-1].body; got != cancel {
-			t.Errorf("the last post is %s", got)
-		}
-		time.Sleep(afterAnswer)
-		synctest.Wait()
-		if gone.IsZero() {
-			t.Error("the stream of a call that was given up stays open")
-		}
-		b.silent()
-	})
+	for _, say := range []string{cancel, "[" + notification + "," + cancel + "]"} {
+		gone = time.Time{}
+		runBridge(t, &Proxy{}, legacyServer("s1", server), func(t *testing.T, b *testBridge) {
+			begin(b)
+			b.send(callOne, say)
+			posts := b.requests("POST")
+			if got := posts[len(posts)-1].body; got != say {
+				t.Errorf("the last post is %s", got)
+			}
+			time.Sleep(afterAnswer)
+			synctest.Wait()
+			if gone.IsZero() {
+				t.Errorf("after %s, the stream of a call that was given up stays open", say)
+			}
+			b.silent()
+		})
+	}
 	gone = time.Time{}
 	runBridge(t, &Proxy{}, server, func(t *testing.T, b *testBridge) {
 		b.send(modern(1, "tools/call", `"name":"t"`), cancel)
