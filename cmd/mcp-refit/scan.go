@@ -208,6 +208,9 @@ func (j *scanJob) scan(ctx context.Context) (*scan.Report, error) {
 	}
 	c.listAll(ctx, &found)
 	for _, call := range j.calls {
+		if err := c.lists(call.name); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
 		c.call(ctx, &found, call)
 	}
 	err = c.close()

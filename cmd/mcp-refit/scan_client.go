@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,6 +27,7 @@ type scanClient struct {
 	session *mcp.ClientSession
 	cancel  context.CancelFunc
 	ended   chan error // of serve
+	tools   []string   // that the server lists
 }
 
 // A startError is one of a server that could not even be started.
@@ -128,8 +130,14 @@ func (c *scanClient) listAll(ctx context.Context, found *scan.Collector) {
 	}
 	if has.Tools != nil {
 		c.list(ctx, found, "tools/list", func(cursor string) error {
-			_, err := c.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
-			return err
+			page, err := c.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			if err != nil {
+				return err
+			}
+			for _, t := range page.Tools {
+				c.tools = append(c.tools, t.Name)
+			}
+			return nil
 		})
 	}
 	if has.Resources != nil {
@@ -183,6 +191,23 @@ func (c *scanClient) list(ctx context.Context, found *scan.Collector, method str
 	}
 	fault("it has more than %d pages; the rest was not asked for", maxPages)
 }
+
+// lists says that the server has a tool of that name, or has not said which it
+// has. The error is for whoever asked for one that is not there.
+func (c *scanClient) lists(tool string) error {
+	if len(c.tools) == 0 || slices.Contains(c.tools, tool) {
+		return nil
+	}
+	names := slices.Sorted(slices.Values(c.tools))
+	more := ""
+	if len(names) > maxNames {
+		names, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
+	}
+	return usagef("--call %s: the server has no such tool; it has %s%s", tool, strings.Join(names, ", "), more)
+}
+
+// maxNames is how many tools an error names.
+const maxNames = 50
 
 // maxRounds is how often one call is answered with decline.
 const maxRounds = 8

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -108,6 +109,20 @@ func TestScanCallsNothing(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "Forms") {
 		t.Error(out)
+	}
+}
+
+// TestScanCallsUnknown: a tool that is not there is the caller's mistake, and
+// the error says which there are.
+func TestScanCallsUnknown(t *testing.T) {
+	job, out := scanOf(t, oldServer())
+	job.calls = []toolCall{{"order_cofee", json.RawMessage("{}")}}
+	err := job.run(t.Context())
+	if want := "--call order_cofee: the server has no such tool; it has order_coffee"; err == nil || err.Error() != want || !errors.As(err, new(usageError)) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if out.Len() > 0 {
+		t.Errorf("a report of a scan that was not done: %s", out)
 	}
 }
 

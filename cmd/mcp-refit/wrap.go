@@ -282,7 +282,7 @@ func writeResults(w io.Writer, path string, results []clientconfig.Result) {
 		fmt.Fprintf(w, "  %-10s %s %s\n", r.State, r.Table, r.Server)
 	}
 	if len(results) == 0 {
-		fmt.Fprintln(w, "  no servers")
+		fmt.Fprintln(w, "  no servers; add one in the client as usual, and wrap it then")
 	}
 }
 
