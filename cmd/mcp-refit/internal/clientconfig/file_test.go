@@ -78,12 +78,23 @@ func TestFiles(t *testing.T) {
 		{"claude-desktop", "darwin", []string{"/h/Library/Application Support/Claude/claude_desktop_config.json"}},
 		{"claude-desktop", "windows", []string{"/h/AppData/Roaming/Claude/claude_desktop_config.json"}},
 		{"claude-code", "linux", []string{"/src/.mcp.json", "/h/.claude.json"}},
+		{"claude-code", "darwin", []string{"/src/.mcp.json", "/h/.claude.json"}},
+		{"claude-code", "windows", []string{"/src/.mcp.json", "/h/.claude.json"}},
 		{"vscode", "linux", []string{"/src/.vscode/mcp.json", "/h/.config/Code/User/mcp.json", "/h/.config/Code - Insiders/User/mcp.json"}},
 		{"vscode", "darwin", []string{"/src/.vscode/mcp.json", "/h/Library/Application Support/Code/User/mcp.json", "/h/Library/Application Support/Code - Insiders/User/mcp.json"}},
+		{"vscode", "windows", []string{"/src/.vscode/mcp.json", "/h/AppData/Roaming/Code/User/mcp.json", "/h/AppData/Roaming/Code - Insiders/User/mcp.json"}},
+		{"cursor", "linux", []string{"/src/.cursor/mcp.json", "/h/.cursor/mcp.json"}},
+		{"cursor", "darwin", []string{"/src/.cursor/mcp.json", "/h/.cursor/mcp.json"}},
 		{"cursor", "windows", []string{"/src/.cursor/mcp.json", "/h/.cursor/mcp.json"}},
+		{"windsurf", "linux", []string{"/h/.codeium/windsurf/mcp_config.json"}},
 		{"windsurf", "darwin", []string{"/h/.codeium/windsurf/mcp_config.json"}},
+		{"windsurf", "windows", []string{"/h/.codeium/windsurf/mcp_config.json"}},
 		{"codex", "linux", []string{"/src/.codex/config.toml", "/h/.codex/config.toml"}},
+		{"codex", "darwin", []string{"/src/.codex/config.toml", "/h/.codex/config.toml"}},
+		{"codex", "windows", []string{"/src/.codex/config.toml", "/h/.codex/config.toml"}},
 		{"gemini", "linux", []string{"/src/.gemini/settings.json", "/h/.gemini/settings.json"}},
+		{"gemini", "darwin", []string{"/src/.gemini/settings.json", "/h/.gemini/settings.json"}},
+		{"gemini", "windows", []string{"/src/.gemini/settings.json", "/h/.gemini/settings.json"}},
 	} {
 		client, ok := ClientByName(test.client)
 		if !ok {
