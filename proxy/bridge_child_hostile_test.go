@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/mcp-refit/mcp-refit/policy"
 	"github.com/mcp-refit/mcp-refit/rewrite"
 )
@@ -518,11 +516,4 @@ func TestBridgeSilentEnd(t *testing.T) {
 	if len(ends) > 0 {
 		t.Errorf("told %q of a child that has answered or was ended", <-ends)
 	}
-}
-
-// noLeak fails if a goroutine is left when all that the test starts from here
-// on has been ended.
-func noLeak(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
