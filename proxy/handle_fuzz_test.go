@@ -210,6 +210,9 @@ func FuzzHandle(f *testing.F) {
 // The same for messages that are put together at random from parts of others,
 // which no mutation of bytes would find.
 func TestHandleLikeReference(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, and slow")
+	}
 	const messages = 1500
 	r := rand.New(rand.NewPCG(9, 7))
 	m := mixer{r: r}

@@ -60,6 +60,9 @@ var sseStreams = map[string]struct {
 }
 
 func TestSSEUnedited(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, and slow")
+	}
 	for name, c := range sseStreams {
 		t.Run(name, func(t *testing.T) {
 			for i := range len(c.stream) + 1 {

@@ -13,6 +13,9 @@ import (
 // A message with more of something than is looked at goes nowhere, and whoever
 // waits for it is told.
 func TestTooMany(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, and slow")
+	}
 	again := func(member string, n int) string { return strings.Repeat(member+",", n) }
 	list := func(element string, n int) string { return "[" + strings.Repeat(element+",", n-1) + element + "]" }
 	const (
@@ -82,6 +85,9 @@ func TestTooMany(t *testing.T) {
 // What a message takes while it is looked at is no more than a few times its
 // size, however it is made.
 func TestHostileMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("one goroutine, and slow")
+	}
 	const size = 8 << 20
 	fill := func(before, again, after string) string {
 		return before + strings.Repeat(again, (size-len(before)-len(after))/len(again)) + after

@@ -166,6 +166,7 @@ func BenchmarkCacheHit(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for name, uri := range map[string]string{
 		"png/1024": dataURI("image/png", testPNG(b, 1024, 1024)),
+		"png/512":  dataURI("image/png", testPNG(b, 512, 512)),
 		"png/64":   dataURI("image/png", testPNG(b, 64, 64)),
 		"svg":      dataURI("image/svg+xml", []byte(testSVG)),
 	} {
@@ -183,12 +184,18 @@ func BenchmarkDecode(b *testing.B) {
 
 // BenchmarkCold starts a worker for each icon.
 func BenchmarkCold(b *testing.B) {
-	uri := dataURI("image/svg+xml", []byte(testSVG))
-	for b.Loop() {
-		f := &Fetcher{Worker: testWorker(b)}
-		if _, err := f.Decode(b.Context(), uri, ""); err != nil {
-			b.Fatal(err)
-		}
-		f.Close()
+	for name, uri := range map[string]string{
+		"png/512": dataURI("image/png", testPNG(b, 512, 512)),
+		"svg":     dataURI("image/svg+xml", []byte(testSVG)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f := &Fetcher{Worker: testWorker(b)}
+				if _, err := f.Decode(b.Context(), uri, ""); err != nil {
+					b.Fatal(err)
+				}
+				f.Close()
+			}
+		})
 	}
 }

@@ -86,7 +86,7 @@ func fit(w, h, edge int) (int, int) {
 
 // sharpEdge is up to which edge, in pixels, a picture is scaled by the sharper
 // kernel; a larger one by the one that takes half the time.
-const sharpEdge = 512
+const sharpEdge = 256
 
 // scale draws m into a w×h picture. Only its pixels are read: no colour
 // profile, orientation or other metadata has a say.
