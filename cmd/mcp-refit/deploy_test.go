@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -181,43 +180,6 @@ func TestManifestSidecarDecodes(t *testing.T) {
 	c := objects[0].(*appsv1.Deployment).Spec.Template.Spec.InitContainers[0]
 	if c.Name != sidecarName || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 		t.Errorf("got %+v", c)
-	}
-}
-
-// kustomize puts the overlays together, and what comes out is strict as well.
-func TestKustomizeInterop(t *testing.T) {
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("kubectl is not here")
-	}
-	for _, overlay := range []string{"sidecar", "replicas"} {
-		out, err := exec.CommandContext(t.Context(), kubectl, "kustomize", filepath.Join(deployDir, "kubernetes/overlays", overlay)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := decodeManifest(bytes.TrimSpace(out)); err != nil {
-			t.Errorf("%s: %v", overlay, err)
-		}
-	}
-}
-
-// systemd knows every setting of the unit.
-func TestUnitInterop(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze is not here")
-	}
-	text := unitText(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = strings.ReplaceAll(text, "/usr/local/bin/mcp-refit", self)
-	file := filepath.Join(t.TempDir(), "mcp-refit.service")
-	write(t, file, text)
-	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
-	if err != nil || len(out) > 0 {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 
