@@ -203,26 +203,24 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// The images hold a static program and certificates, and run as nobody.
-func TestDockerfiles(t *testing.T) {
-	for _, name := range []string{"Dockerfile", "Dockerfile.prebuilt"} {
-		data, err := os.ReadFile(filepath.Join(deployDir, name))
-		if err != nil {
-			t.Fatal(err)
+// The image holds a static program and certificates, and runs as nobody.
+func TestDockerfile(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(deployDir, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	last := text[strings.LastIndex(text, "\nFROM "):]
+	for _, want := range []string{"\nFROM scratch\n", "ca-certificates.crt /etc/ssl/certs/\n", "\nUSER 65532:65532\n", `ENTRYPOINT ["/mcp-refit"]`} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the image has no %q", want)
 		}
-		text := string(data)
-		last := text[strings.LastIndex(text, "\nFROM "):]
-		for _, want := range []string{"\nFROM scratch\n", "ca-certificates.crt /etc/ssl/certs/\n", "\nUSER 65532:65532\n", `ENTRYPOINT ["/mcp-refit"]`} {
-			if !strings.Contains(last, want) {
-				t.Errorf("%s: the image has no %q", name, want)
-			}
-		}
-		if strings.Contains(last, "RUN ") || strings.Contains(last, "ADD ") {
-			t.Errorf("%s: the image is built with more than copies", name)
-		}
-		if name == "Dockerfile" && (!strings.Contains(text, "CGO_ENABLED=0 go build -trimpath ") || !strings.Contains(text, "FROM golang:"+goRelease(t)+" ")) {
-			t.Errorf("%s: the program is not built static, by the Go release of go.mod", name)
-		}
+	}
+	if strings.Contains(last, "RUN ") || strings.Contains(last, "ADD ") {
+		t.Error("the image is built with more than copies")
+	}
+	if !strings.Contains(text, "CGO_ENABLED=0 go build -trimpath ") || !strings.Contains(text, "FROM golang:"+goRelease(t)+" ") {
+		t.Error("the program is not built static, by the Go release of go.mod")
 	}
 }
 
