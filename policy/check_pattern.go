@@ -107,18 +107,18 @@ func (t *translator) run() error {
 }
 
 var (
-	ecmaModifiers = regexp.MustCompile(`^\(\?[ims]*(-[ims]+)?:`)
-	ecmaName      = regexp.MustCompile(`^\(\?<[A-Za-z_][A-Za-z0-9_]*>`)
-	ecmaProperty  = regexp.MustCompile(`^\\[pP]\{(?:(?:Script|sc|General_Category|gc)=)?([A-Za-z_]+)\}`)
-	ecmaCodePoint = regexp.MustCompile(`^\\u(?:\{0*([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))`)
+	ecmaModifiers = lazyRegexp(`^\(\?[ims]*(-[ims]+)?:`)
+	ecmaName      = lazyRegexp(`^\(\?<[A-Za-z_][A-Za-z0-9_]*>`)
+	ecmaProperty  = lazyRegexp(`^\\[pP]\{(?:(?:Script|sc|General_Category|gc)=)?([A-Za-z_]+)\}`)
+	ecmaCodePoint = lazyRegexp(`^\\u(?:\{0*([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{4}))`)
 )
 
 func (t *translator) group() error {
 	opening := "("
 	if strings.HasPrefix(t.rest(), "(?") {
-		opening = ecmaModifiers.FindString(t.rest())
+		opening = ecmaModifiers().FindString(t.rest())
 		if opening == "" {
-			opening = ecmaName.FindString(t.rest())
+			opening = ecmaName().FindString(t.rest())
 		}
 		if opening == "" {
 			return errors.New("uses a group that cannot be checked")
@@ -198,7 +198,7 @@ func (t *translator) escape(inClass bool) error {
 	case c == 'u':
 		return t.codePoint()
 	case c == 'p' || c == 'P':
-		m := ecmaProperty.FindStringSubmatch(t.rest())
+		m := ecmaProperty().FindStringSubmatch(t.rest())
 		if m == nil {
 			return errors.New("does not compile")
 		}
@@ -218,7 +218,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // codePoint translates \uXXXX, a surrogate pair of two, or \u{X…}.
 func (t *translator) codePoint() error {
-	m := ecmaCodePoint.FindStringSubmatch(t.rest())
+	m := ecmaCodePoint().FindStringSubmatch(t.rest())
 	if m == nil {
 		return errors.New("does not compile")
 	}
@@ -229,7 +229,7 @@ func (t *translator) codePoint() error {
 	t.at += len(m[0])
 	r := rune(n)
 	if utf16.IsSurrogate(r) {
-		m := ecmaCodePoint.FindStringSubmatch(t.rest())
+		m := ecmaCodePoint().FindStringSubmatch(t.rest())
 		if m == nil {
 			return errors.New("holds half of a surrogate pair")
 		}

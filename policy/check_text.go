@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -361,11 +360,11 @@ func listOptions(options []option) string {
 
 // secretName matches the names, and the titles, of fields whose values are never
 // quoted. It rather takes a harmless name for a secret than the other way round.
-var secretName = regexp.MustCompile(`(?i)passw|passphrase|passcode|pwd|secret|token|credential|api.?key|private.?key|access.?key|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
+var secretName = lazyRegexp(`(?i)passw|passphrase|passcode|pwd|secret|token|credential|api.?key|private.?key|access.?key|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
 
 // secret reports whether a value is never to be quoted.
 func (p place) secret() bool {
-	return p.hidden || secretName.MatchString(p.path) || secretSchema(p.schema)
+	return p.hidden || secretName().MatchString(p.path) || secretSchema(p.schema)
 }
 
 // secretSchema reports whether a field's schema asks for a secret.
@@ -375,5 +374,5 @@ func secretSchema(schema *value) bool {
 	}
 	title := schema.get("title")
 	return schema.get("format").is("password") || schema.get("writeOnly").isTrue() ||
-		title != nil && secretName.MatchString(title.text)
+		title != nil && secretName().MatchString(title.text)
 }

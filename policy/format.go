@@ -3,7 +3,6 @@ package policy
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ func notInAtom(r rune) bool {
 	return strings.ContainsRune(`()<>[]:;@\,"`, r) || unicode.IsSpace(r) || unicode.IsControl(r)
 }
 
-var escapedByte = regexp.MustCompile(`%(?:[0-9A-Fa-f]{2})?`)
+var escapedByte = lazyRegexp(`%(?:[0-9A-Fa-f]{2})?`)
 
 // validURI accepts an absolute URI (RFC 3986, section 3) or IRI.
 func validURI(s string) bool {
@@ -80,7 +79,7 @@ func validURI(s string) bool {
 	if strings.ContainsFunc(rest, notInURI) {
 		return false
 	}
-	for _, escape := range escapedByte.FindAllString(rest, -1) {
+	for _, escape := range escapedByte().FindAllString(rest, -1) {
 		if escape == "%" {
 			return false
 		}
@@ -116,11 +115,11 @@ func validDateTime(s string) bool {
 	return validDate(s[:date]) && validTime(s[date+1:])
 }
 
-var fullTime = regexp.MustCompile(`^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$`)
+var fullTime = lazyRegexp(`^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$`)
 
 // validTime accepts a full-time of RFC 3339. A leap second is one in UTC.
 func validTime(s string) bool {
-	m := fullTime.FindStringSubmatch(s)
+	m := fullTime().FindStringSubmatch(s)
 	if m == nil {
 		return false
 	}
@@ -146,17 +145,17 @@ func atoi(s string) int {
 	return n
 }
 
-var duration = regexp.MustCompile(`^P(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(T(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?)$`)
+var duration = lazyRegexp(`^P(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(T(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?)$`)
 
 // validDuration accepts a duration of RFC 3339, appendix A.
 func validDuration(s string) bool {
-	return duration.MatchString(s) && s != "P" && !strings.HasSuffix(s, "T")
+	return duration().MatchString(s) && s != "P" && !strings.HasSuffix(s, "T")
 }
 
-var uuid = regexp.MustCompile(`^(?i:(?:urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
+var uuid = lazyRegexp(`^(?i:(?:urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
 
 // validUUID accepts a UUID of RFC 9562, also as a URN.
-func validUUID(s string) bool { return uuid.MatchString(s) }
+func validUUID(s string) bool { return uuid().MatchString(s) }
 
 func validIPv4(s string) bool {
 	a, err := netip.ParseAddr(s)

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -111,7 +110,7 @@ func (f *Forms) DecideForm(schema []byte) FormDecision {
 
 // secretNumber matches the names of the secrets that are numbers. Others are
 // amounts: max_tokens is none.
-var secretNumber = regexp.MustCompile(`(?i)passcode|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
+var secretNumber = lazyRegexp(`(?i)passcode|\botp\b|\bpin\b|pin.?code|cvv|cvc|ssn|card.?number`)
 
 func secretFields(fields []member, prefix string, found []string) []string {
 	for _, m := range fields {
@@ -142,7 +141,7 @@ func asksForSecret(name string, schema *value) bool {
 		return false
 	case kind.is("integer"), kind.is("number"):
 		title := schema.get("title")
-		return secretNumber.MatchString(name) || title != nil && secretNumber.MatchString(title.text)
+		return secretNumber().MatchString(name) || title != nil && secretNumber().MatchString(title.text)
 	}
-	return secretName.MatchString(name) || secretSchema(schema)
+	return secretName().MatchString(name) || secretSchema(schema)
 }

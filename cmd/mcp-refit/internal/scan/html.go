@@ -7,12 +7,14 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 )
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+// pageTemplate is parsed when it is first used, for of all commands only scan uses it.
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageText)) })
 
 // maxIcons is how many icons the page shows.
 const maxIcons = 1000
@@ -85,7 +87,7 @@ func (r *Report) HTML(w io.Writer) error {
 		}
 	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, page); err != nil {
+	if err := pageTemplate().Execute(&b, page); err != nil {
 		return err
 	}
 	_, err := w.Write(b.Bytes())
