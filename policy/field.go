@@ -53,9 +53,9 @@ func Flags() []Field {
 			continue
 		}
 		for _, r := range []struct{ flag, doc string }{
-			{"icon-trust", "A host whose icon URLs are kept as they are; *.example.com is any subdomain and not the apex."},
-			{"icon-inline", "A host whose icons are always inlined."},
-			{"icon-strip", "A host whose icons are always stripped."},
+			{"icon-trust", "A host whose icon URLs are kept as they are; *.example.com is any subdomain and not the apex. As often as needed."},
+			{"icon-inline", "A host whose icons are always inlined. As often as needed."},
+			{"icon-strip", "A host whose icons are always stripped. As often as needed."},
 		} {
 			flags = append(flags, Field{Path: "icons.rules", Flag: r.flag, Type: "host", List: true, Doc: r.doc})
 		}

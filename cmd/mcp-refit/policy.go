@@ -102,7 +102,7 @@ func policyShowCommand(std stdio) *cobra.Command {
 		},
 	}
 	about.flags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON line a value, with path, value and source")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "One JSON line a value, with path, value and source.")
 	return cmd
 }
 
@@ -161,7 +161,7 @@ func policyExplainCommand(std stdio) *cobra.Command {
 		},
 	}
 	about.flags(cmd)
-	cmd.Flags().StringVar(&origin, "origin", "", "the server's `URL`, for the rule self; a server on stdio has none")
+	cmd.Flags().StringVar(&origin, "origin", "", "The server's `URL`, for the rule self; a server on stdio has none.")
 	return cmd
 }
 

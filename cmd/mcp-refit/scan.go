@@ -61,12 +61,12 @@ Icons are fetched only where the policy inlines them, as the proxy itself would.
 	}
 	policyOf.flags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&calls, "call", nil, "call a `TOOL[=JSON]`, with these arguments, to see the forms that it asks; can be repeated")
-	flags.BoolVar(&job.json, "json", false, "print the report as JSON")
-	flags.BoolVar(&job.sarif, "sarif", false, "print the findings as SARIF 2.1.0")
-	flags.StringVar(&job.html, "html", "", "write the report to this `file`, too, as one page of HTML")
-	flags.StringVar(&job.failOn, "fail-on", "none", "exit with 1 at such findings: none|faults|changes; changes are faults and what would be changed")
-	flags.DurationVar(&job.timeout, "timeout", 2*time.Minute, "how long the scan may take in all")
+	flags.StringArrayVar(&calls, "call", nil, "Call a `TOOL[=JSON]`, with these arguments, to see the forms that it asks; can be repeated.")
+	flags.BoolVar(&job.json, "json", false, "Print the report as JSON.")
+	flags.BoolVar(&job.sarif, "sarif", false, "Print the findings as SARIF 2.1.0.")
+	flags.StringVar(&job.html, "html", "", "Write the report to this `file`, too, as one page of HTML.")
+	flags.StringVar(&job.failOn, "fail-on", "none", "Exit with 1 at such findings: none|faults|changes; changes are faults and what would be changed.")
+	flags.DurationVar(&job.timeout, "timeout", 2*time.Minute, "How long the scan may take in all.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		server, err := targetOf(cmd, args)
 		switch {

@@ -24,8 +24,8 @@ type settings struct {
 // has one for.
 func (s *settings) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.file, "config", "", "the policy `file`; flags override it")
-	f.StringVar(&s.server, "server", "", "the server's `name`, for the policy's sections; without it the one that it gives itself at initialize")
+	f.StringVar(&s.file, "config", "", "The policy `file`; flags override it.")
+	f.StringVar(&s.server, "server", "", "The server's `name`, for the policy's sections; without it the one that it gives itself at initialize.")
 	policyFlags(f)
 }
 

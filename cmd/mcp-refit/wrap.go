@@ -49,8 +49,8 @@ SERVER is the name of a server in it; without one, all are wrapped. Without a cl
 
 Flags of the proxy go into the client's configuration: mcp-refit wrap cursor --config policy.yaml`,
 	})
-	cmd.Flags().StringVar(&job.config, "config", "", "the policy `file` that the servers run with")
-	cmd.Flags().StringVar(&job.self, "command", "", "the `path` of mcp-refit that is written; by default, of the one that runs")
+	cmd.Flags().StringVar(&job.config, "config", "", "The policy `file` that the servers run with.")
+	cmd.Flags().StringVar(&job.self, "command", "", "The `path` of mcp-refit that is written; by default, of the one that runs.")
 	policyFlags(cmd.Flags())
 	return cmd
 }
@@ -76,8 +76,8 @@ func clientNames() string {
 }
 
 func (j *wrapJob) command(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&j.dryRun, "dry-run", false, "change nothing, show what would be changed")
-	cmd.Flags().StringVar(&j.scope, "scope", scopeAll, "of the client's files, only the `user`'s own or those of the project in the current folder: all|user|project")
+	cmd.Flags().BoolVar(&j.dryRun, "dry-run", false, "Change nothing, show what would be changed.")
+	cmd.Flags().StringVar(&j.scope, "scope", scopeAll, "Of the client's files, only the `user`'s own or those of the project in the current folder: all|user|project.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return j.run(cmd, args) }
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -327,6 +327,6 @@ func pathless(err error) error {
 // wrappedEntryFlag adds the flag in which wrap keeps what an entry was. It
 // says nothing to the proxy.
 func wrappedEntryFlag(flags *pflag.FlagSet) {
-	flags.String(clientconfig.EntryFlag, "", "what unwrap restores")
+	flags.String(clientconfig.EntryFlag, "", "What unwrap restores.")
 	_ = flags.MarkHidden(clientconfig.EntryFlag) // it was just added
 }
