@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -148,6 +149,8 @@ type remote struct {
 
 	writing sync.WaitGroup // calls that have not left yet; of the dispatcher alone
 	loops   sync.WaitGroup // all goroutines
+	runners chan *post     // to one of the goroutines that wait for a message
+	idlers  atomic.Int32   // how many there are of those
 	tools   toolHeaders
 
 	renewing sync.Mutex // held while a lost session is made anew
@@ -167,7 +170,7 @@ type remote struct {
 }
 
 func newRemote(l *link) *remote {
-	r := &remote{link: l, proxy: l.proxy, open: make(map[string]*post), url: l.proxy.Upstream}
+	r := &remote{link: l, proxy: l.proxy, open: make(map[string]*post), url: l.proxy.Upstream, runners: make(chan *post)}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.changed = sync.NewCond(&r.mu)
 	// A redirect is looked at before it is followed.
@@ -260,7 +263,7 @@ func (r *remote) dispatch() {
 		}
 		r.writing.Add(1)
 		p.sent = sync.OnceFunc(r.writing.Done)
-		r.loops.Go(func() { r.run(p) })
+		r.start(p)
 		switch {
 		case p.method == "initialize", p.method == "notifications/initialized":
 			<-p.done
@@ -271,6 +274,37 @@ func (r *remote) dispatch() {
 			}
 		}
 	}
+}
+
+// maxIdlers is how many goroutines that have run a message wait for the next:
+// as many as clients have calls under way at most times. Their stacks have
+// grown to what an exchange takes, which costs a new one as much as a tenth of
+// the exchange.
+const maxIdlers = 16
+
+// start runs p in a goroutine that waits, or else in a new one.
+func (r *remote) start(p *post) {
+	select {
+	case r.runners <- p:
+		return
+	default:
+	}
+	r.loops.Go(func() {
+		for {
+			r.run(p)
+			p = nil // nothing holds its memory
+			if r.idlers.Add(1) > maxIdlers {
+				r.idlers.Add(-1)
+				return
+			}
+			select {
+			case p = <-r.runners:
+				r.idlers.Add(-1)
+			case <-r.ctx.Done():
+				return
+			}
+		}
+	})
 }
 
 // drain waits until the calls under way have been answered.

@@ -53,8 +53,9 @@ type Login struct {
 	// as long as he likes.
 	Timeout time.Duration
 
-	busy  waitLock // of token, and of the login
-	token *stored  // what was read or obtained last
+	busy   waitLock // of token, looked, and of the login
+	token  *stored  // what was read or obtained last
+	looked bool     // whether the file was read for it
 }
 
 // DefaultTimeout is how long a user may take for a login.
@@ -64,18 +65,22 @@ const DefaultTimeout = 10 * time.Minute
 const early = 30 * time.Second
 
 // Token is the token for the server, empty if there is none: then the server
-// is to say what it wants.
+// is to say what it wants. The file is looked into once, and by Authorize each
+// time, so that a server which wants no token costs no file access a call.
 func (l *Login) Token(ctx context.Context) (string, error) {
 	if err := l.busy.lock(ctx); err != nil {
 		return "", err
 	}
 	defer l.busy.unlock()
-	if l.token == nil {
+	if l.token == nil && !l.looked {
 		s, err := l.load()
-		if err != nil || s == nil {
+		if err != nil {
 			return "", err
 		}
-		l.token = s
+		l.token, l.looked = s, true
+	}
+	if l.token == nil {
+		return "", nil
 	}
 	if l.token.fresh() {
 		return l.token.Access, nil

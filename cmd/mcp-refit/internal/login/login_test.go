@@ -469,6 +469,22 @@ func TestBadFile(t *testing.T) {
 	}
 }
 
+// TestTokenLooksOnce: where there is no login, only the first call looks for one.
+func TestTokenLooksOnce(t *testing.T) {
+	l := newIssuer(t).login(filepath.Join(t.TempDir(), "tokens"))
+	for call := range 2 {
+		if token, err := l.Token(t.Context()); token != "" || err != nil {
+			t.Fatalf("%q, %v", token, err)
+		}
+		if _, err := os.Stat(l.Dir); (err == nil) != (call == 0) {
+			t.Errorf("call %d: the folder: %v", call, err)
+		}
+		if err := os.RemoveAll(l.Dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestBrowserCommand(t *testing.T) {
 	const u = "https://as.example/authorize?a=1&b=$(x)"
 	for goos, want := range map[string]string{"darwin": "open", "windows": "rundll32", "linux": "xdg-open", "freebsd": "xdg-open"} {
