@@ -18,6 +18,7 @@ import (
 type script struct {
 	hold  string // it stops at a request with this in its body, or of this method
 	says  string // on the stream that answers that request; empty: none has begun
+	ends  bool   // that stream ends there, and what resumes it is held in its place
 	login bool   // it asks for a token first
 	old   bool   // it speaks HTTP+SSE (2024-11-05), and answers no call
 }
@@ -56,6 +57,13 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := bodyOf(r)
 	held := m.hold != "" && (r.Method == m.hold || strings.Contains(body, m.hold))
 	switch {
+	case m.ends && r.Header.Get("Last-Event-ID") != "":
+		writeEvents(w, "\n")
+		if m.wait(r) && r.Header.Get("Last-Event-ID") == "call" {
+			_, _ = io.WriteString(w, "data: "+resultOne+"\n\n")
+		}
+	case held && m.ends:
+		writeEvents(w, m.says)
 	case held && m.login && r.Header.Get("Authorization") == "":
 		w.WriteHeader(http.StatusUnauthorized)
 	case held:
@@ -186,6 +194,21 @@ func killSteps() []killStep {
 			b.send(messages...)
 		}
 	}
+	// Once what was ended is resumed from this event.
+	later := func(reach func(*testBridge, *mortal), event string) func(*testBridge, *mortal) {
+		return func(b *testBridge, m *mortal) {
+			reach(b, m)
+			synctest.Wait()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			gets := b.requests(http.MethodGet)
+			if len(gets) == 0 || gets[len(gets)-1].header.Get("Last-Event-ID") != event {
+				b.t.Fatalf("nothing was resumed from %q", event)
+			}
+		}
+	}
+	resumed := script{hold: `"id":1`, says: "id: call\ndata:\n\n", ends: true}
+	resumedGET := script{hold: http.MethodGet, says: "id: own\ndata:\n\n", ends: true}
 	const ask = "data: " + sayAsk + "\n\n"
 	discover, call := modern(1, "server/discover", ""), modern(1, "tools/call", `"name":"t"`)
 	listen := modern(1, "subscriptions/listen", `"notifications":{}`)
@@ -208,6 +231,10 @@ func killSteps() []killStep {
 			b.send(callOne)
 			b.want(sayAsk)
 		}, open: one, session: true, asked: true, patient: true},
+		{name: "a call whose stream has ended", server: resumed, reach: initialized(callOne), open: one, session: true, patient: true},
+		{name: "a call whose stream is resumed", server: resumed, reach: later(initialized(callOne), "call"), open: one, session: true, patient: true},
+		{name: "the GET stream has ended", server: resumedGET, reach: initialized(), session: true},
+		{name: "the GET stream is resumed", server: resumedGET, reach: later(initialized(), "own"), session: true},
 		{name: "DELETE is under way", server: script{hold: http.MethodDelete}, reach: func(b *testBridge, _ *mortal) {
 			begin(b)
 			b.send(callOne)
