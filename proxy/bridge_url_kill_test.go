@@ -26,11 +26,11 @@ type script struct {
 // A mortal is a server that stops at one request, and that can be cut off.
 type mortal struct {
 	script
-	fault   error         // what a new request meets; nil: it is answered
-	cut     chan struct{} // closed when what is open breaks off
-	release chan struct{} // closed when the request may be answered
-	posted  chan struct{} // closed when initialize has come to an old server
-	open    atomic.Int32  // requests
+	fault   atomic.Pointer[error] // what a new request meets; nil: it is answered
+	cut     chan struct{}         // closed when what is open breaks off
+	release chan struct{}         // closed when the request may be answered
+	posted  chan struct{}         // closed when initialize has come to an old server
+	open    atomic.Int32          // requests
 }
 
 var (
@@ -41,7 +41,11 @@ var (
 func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.open.Add(1)
 	defer m.open.Add(-1)
-	switch m.fault {
+	var fault error
+	if f := m.fault.Load(); f != nil {
+		fault = *f
+	}
+	switch fault {
 	case errRefused:
 		panic(errRefused)
 	case errReset:
@@ -131,7 +135,7 @@ func (m *mortal) connect(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-m.cut:
-		return &net.OpError{Op: "dial", Err: m.fault}
+		return &net.OpError{Op: "dial", Err: *m.fault.Load()}
 	case <-m.release:
 		return nil
 	}
@@ -271,7 +275,7 @@ type killWay struct {
 func killWays() []killWay {
 	cut := func(fault error) func(*testBridge, *mortal) {
 		return func(_ *testBridge, m *mortal) {
-			m.fault = fault
+			m.fault.Store(&fault)
 			if fault != errHangs {
 				close(m.cut)
 			}
