@@ -72,7 +72,9 @@ type demo struct {
 
 func startDemo(ctx context.Context) (*demo, error) {
 	d := &demo{server: &tap{}, got: &tap{}}
-	compiled, err := policy.Default().Compile()
+	config := policy.Default()
+	config.Icons.Deadline = policy.Duration(10 * time.Second) // a demo shows its icon on a busy machine, too
+	compiled, err := config.Compile()
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-refit/mcp-refit/cmd/mcp-refit/internal/clientconfig"
 	"github.com/mcp-refit/mcp-refit/policy"
 )
 
@@ -257,45 +259,111 @@ func TestReadmeListen(t *testing.T) {
 	}
 }
 
-// The servers in the README's client files are command lines of ours, and the
-// stdio one's, with an npx, answers.
-func TestReadmeClients(t *testing.T) {
+// readmeClients are the sections of the README that have clients' files, and
+// the clients that they are of.
+var readmeClients = map[string][]string{
+	"### Claude Desktop, Claude Code, Cursor\n": {"claude-desktop", "claude-code", "cursor"},
+	"### VS Code\n": {"vscode"},
+}
+
+// A readmeServer is what a client's file of the README starts.
+type readmeServer struct {
+	name string
+	args []string
+}
+
+// readmeServers are the servers in the README's client files, each of which
+// its clients find, and is a command line of ours.
+func readmeServers(t *testing.T) []readmeServer {
+	t.Helper()
 	text := readme(t)
-	blocks := readmeBlocks(text, "json")
-	if len(blocks) == 0 {
-		t.Fatal("no client's file in the README")
-	}
-	dir := t.TempDir()
-	for i, block := range blocks {
-		var file map[string]map[string]struct {
-			Command string
-			Args    []string
-		}
-		if err := json.Unmarshal([]byte(block), &file); err != nil {
-			t.Fatal(err)
-		}
-		for _, servers := range file {
-			for name, server := range servers {
-				root := rootCommand(stdio{out: io.Discard, err: io.Discard})
-				if server.Command != "mcp-refit" {
-					t.Errorf("%s is not ours: %s", name, server.Command)
+	var all []readmeServer
+	for heading, clients := range readmeClients {
+		_, section, _ := strings.Cut(text, heading)
+		section, _, _ = strings.Cut(section, "\n### ")
+		for _, block := range readmeBlocks(section, "json") {
+			var file map[string]map[string]struct {
+				Command string
+				Args    []string
+			}
+			if err := json.Unmarshal([]byte(block), &file); err != nil {
+				t.Fatal(err)
+			}
+			for _, servers := range file {
+				for name, server := range servers {
+					if server.Command != "mcp-refit" {
+						t.Errorf("%s is not ours: %s", name, server.Command)
+					}
+					for _, by := range clients {
+						client, _ := clientconfig.ClientByName(by)
+						files := client.Files(clientconfig.System{OS: "linux", Home: "/home", Dir: "/project", Getenv: func(string) string { return "" }})
+						if len(files) == 0 {
+							t.Errorf("%s has no files", by)
+						}
+						for _, f := range files {
+							found, err := clientconfig.List([]byte(block), f.Format)
+							if err != nil || len(found) != 1 || found[0].Server != name || found[0].State == clientconfig.Refused {
+								t.Errorf("%s finds %v, %v in %s", by, found, err, block)
+							}
+						}
+					}
+					all = append(all, readmeServer{name, server.Args})
 				}
-				if err := root.ParseFlags(server.Args); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-				to, err := targetOf(root, root.Flags().Args())
-				if err != nil || to == nil {
-					t.Fatalf("%s: the target: %v, %v", name, to, err)
-				}
-				if to.command == nil {
-					continue
-				}
-				write(t, filepath.Join(dir, fmt.Sprintf("%d%s.txtar", i, name)), "stdin in\nexec mcp-refit "+strings.Join(server.Args, " ")+"\ncmp stdout out\n"+
-					"-- in --\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n-- out --\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n")
 			}
 		}
 	}
-	readmeScripts(t, text, dir)
+	if want := len(readmeBlocks(text, "json")); len(all) != want {
+		t.Fatalf("%d servers in %d files", len(all), want)
+	}
+	return all
+}
+
+// The servers in the README's client files are found by their clients, and are
+// command lines of ours.
+func TestReadmeClients(t *testing.T) {
+	for _, server := range readmeServers(t) {
+		root := rootCommand(stdio{out: io.Discard, err: io.Discard})
+		if err := root.ParseFlags(server.args); err != nil {
+			t.Errorf("%s: %v", server.name, err)
+		}
+		if to, err := targetOf(root, root.Flags().Args()); err != nil || to == nil {
+			t.Errorf("%s: the target: %v, %v", server.name, to, err)
+		}
+	}
+}
+
+// Those that start a server start the one that they name, and it lists its tools.
+func TestReadmeClientsInterop(t *testing.T) {
+	realNPX(t)
+	started := 0
+	for _, server := range readmeServers(t) {
+		if !slices.Contains(server.args, "npx") {
+			continue
+		}
+		started++
+		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n")
+		var out, log bytes.Buffer
+		if code := run(t.Context(), server.args, stdio{in, &out, &log}); code != exitOK || !strings.Contains(out.String(), `"name":"echo"`) {
+			t.Errorf("exit code %d: %s%s", code, &out, &log)
+		}
+	}
+	if started == 0 {
+		t.Error("no file starts a server")
+	}
+}
+
+// realNPX puts an npx on the PATH that runs the packages that are installed.
+func realNPX(t *testing.T) {
+	t.Helper()
+	node, dir := interopNode(t)
+	bin := t.TempDir()
+	npx := filepath.Join(bin, "npx")
+	write(t, npx, fmt.Sprintf("#!/bin/sh\nexec %s %s/node_modules/\"$2\"/dist/index.js\n", node, dir))
+	if err := os.Chmod(npx, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
 // The table of flags has the flags, the values and the defaults of the policy.
@@ -342,18 +410,11 @@ func TestReadmeFlags(t *testing.T) {
 
 // scan's line of the README, with the server that it names.
 func TestReadmeScanInterop(t *testing.T) {
-	node, dir := interopNode(t)
+	realNPX(t)
 	const line = "mcp-refit scan -- npx -y @modelcontextprotocol/server-everything\n"
 	if !strings.Contains(readme(t), line) {
 		t.Fatalf("the README does not say %q", line)
 	}
-	bin := t.TempDir()
-	npx := filepath.Join(bin, "npx")
-	write(t, npx, fmt.Sprintf("#!/bin/sh\nexec %s %s/node_modules/\"$2\"/dist/index.js\n", node, dir))
-	if err := os.Chmod(npx, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var out, log bytes.Buffer
 	if code := run(t.Context(), strings.Fields(line)[1:], stdio{nil, &out, &log}); code != exitOK || !strings.Contains(out.String(), "everything") {
 		t.Errorf("exit code %d: %s%s", code, &out, &log)

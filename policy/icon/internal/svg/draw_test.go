@@ -33,7 +33,7 @@ func TestDraw(t *testing.T) {
 		"no dot":               {`<path stroke="red" stroke-width="6" d="M12 12h0"/>`, []at{{12, 12, none}}},
 		"closed dot":           {`<path stroke="red" stroke-width="6" stroke-linecap="round" d="M12 12z"/>`, []at{{2, 2, none}}},
 		"miter":                {`<path fill="none" stroke="red" stroke-width="4" d="M4 20V4h16"/>`, []at{{2, 2, red}}},
-		"closed almost":        {`<path fill="none" stroke="red" stroke-width="4" d="M4 4h16v16h-16v-15.999Z"/>`, []at{{2, 2, red}}},
+		"closed almost":        {`<path fill="none" stroke="red" stroke-width="4" d="M4 4h16v16h-16L4.02 4Z"/>`, []at{{2, 2, red}}},
 		"bevel":                {`<path fill="none" stroke="red" stroke-width="4" stroke-linejoin="bevel" d="M4 20V4h16"/>`, []at{{2, 2, none}}},
 		"dashes":               {`<path stroke="red" stroke-width="4" stroke-dasharray="6" d="M0 12h24"/>`, []at{{3, 12, red}, {9, 12, none}, {15, 12, red}, {21, 12, none}}},
 		"dash offset":          {`<path stroke="red" stroke-width="4" stroke-dasharray="6" stroke-dashoffset="-6" d="M0 12h24"/>`, []at{{3, 12, none}, {9, 12, red}}},
