@@ -163,11 +163,25 @@ func targetOf(cmd *cobra.Command, args []string) (*target, error) {
 	case len(args) == 0:
 		return nil, nil
 	case len(args) > 1:
-		return nil, usagef("%q is neither a URL nor a subcommand; to start a server write: mcp-refit [flags] -- %s", args[0], strings.Join(args, " "))
+		return nil, notATarget(cmd, args)
 	}
 	u, err := url.Parse(args[0])
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usagef("%q is neither an http(s) URL nor a subcommand; to start a server write: mcp-refit [flags] -- %s", args[0], args[0])
+		return nil, notATarget(cmd, args)
 	}
 	return &target{url: u}, nil
+}
+
+// notATarget says of the first argument that it is none of what may stand
+// there, and what may have been meant.
+func notATarget(cmd *cobra.Command, args []string) error {
+	var names []string
+	for _, c := range cmd.Root().Commands() {
+		names = append(names, c.Name())
+	}
+	hint := policy.Suggest(args[0], names)
+	if hint == "" {
+		hint = "; to start a server write: mcp-refit [flags] -- " + strings.Join(args, " ")
+	}
+	return usagef("%q is neither an http(s) URL nor a subcommand%s", args[0], hint)
 }
